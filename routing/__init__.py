@@ -1,0 +1,1 @@
+"""Cache-aware endpoint decisions for LLM serving. Knows neither Django nor a database."""
