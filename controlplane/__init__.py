@@ -1,0 +1,1 @@
+"""Everything that knows tenants, money and desired state."""

@@ -1,0 +1,1 @@
+"""REST: root router, problem documents, paging, idempotency, entity tags, schema."""

@@ -1,0 +1,8 @@
+"""App configuration."""
+
+from django.apps import AppConfig
+
+
+class ApiConfig(AppConfig):
+    name = "controlplane.api"
+    label = "api"

@@ -1,0 +1,1 @@
+"""Who did what to which object, why, allowed or denied: append-only."""

@@ -1,0 +1,8 @@
+"""App configuration."""
+
+from django.apps import AppConfig
+
+
+class AuditConfig(AppConfig):
+    name = "controlplane.audit"
+    label = "audit"

@@ -1,0 +1,32 @@
+"""Errors that are answers: a rule said no, and a person is told which and what to do."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+    type_text = str | _StrPromise
+else:
+    type_text = str
+
+
+class DomainError(Exception):
+    """A business rule said no; title, message and hint may be shown to anyone.
+
+    `facts` fill the placeholders of the message and stand as members in the problem document.
+    """
+
+    code: ClassVar[str] = "domain-error"
+    status: ClassVar[HTTPStatus] = HTTPStatus.CONFLICT
+    title: ClassVar[type_text] = ""
+    message: ClassVar[type_text] = ""
+    hint: ClassVar[type_text] = ""
+
+    def __init__(self, **facts: object) -> None:
+        super().__init__(self.code)
+        self.facts: Mapping[str, object] = facts
+
+    def __str__(self) -> str:
+        return str(self.message).format(**self.facts)

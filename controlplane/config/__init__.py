@@ -1,0 +1,1 @@
+"""The composition root: settings, Celery, schedule, addresses. Imported by nobody."""

@@ -1,0 +1,13 @@
+"""The composition root as an app: loads Celery, so that tasks know their broker everywhere."""
+
+from django.apps import AppConfig
+
+
+class CompositionConfig(AppConfig):
+    """Loads what belongs to no single app."""
+
+    name = "controlplane.config"
+    label = "config"
+
+    def ready(self) -> None:
+        from controlplane.config import celery  # noqa: F401, PLC0415 - settings must be ready first

@@ -1,0 +1,14 @@
+"""The Celery application: a broker wakes workers up, rows say what there is to do."""
+
+import os
+
+from celery import Celery
+
+from controlplane.config.schedule import SCHEDULE
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.config.settings")
+
+app = Celery("consort")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.beat_schedule = SCHEDULE
+app.autodiscover_tasks()

@@ -1,0 +1,224 @@
+"""All settings, read once from the environment; the comment above each variable documents it."""
+
+import os
+
+from django.utils.translation import gettext_lazy as _
+
+from controlplane.config.embedded import postgres, valkey
+from controlplane.config.embedded.places import PROJECT, places
+from controlplane.config.env import Env
+
+env = Env(os.environ)
+VAR = places().var
+
+# DEBUG: true shows tracebacks in the browser; never in production.
+DEBUG = env.flag("DEBUG", default=False)
+# SECRET_KEY, SECRET_KEY_FILE: signs sessions. Made once in var/ when neither is given.
+SECRET_KEY = env.kept_secret("SECRET_KEY", VAR / "secret-key")
+# ALLOWED_HOSTS: comma-separated host names that this installation answers to.
+ALLOWED_HOSTS = env.items("ALLOWED_HOSTS", default=("127.0.0.1", "localhost", "[::1]"))
+# CSRF_TRUSTED_ORIGINS: comma-separated origins (scheme and host) in front of a TLS proxy.
+CSRF_TRUSTED_ORIGINS = env.items("CSRF_TRUSTED_ORIGINS", default=())
+# SECURE_COOKIES: true when browsers reach the console over HTTPS.
+SECURE_COOKIES = env.flag("SECURE_COOKIES", default=False)
+# INSTALLATION: name shown in the top bar.
+INSTALLATION = env.text("INSTALLATION", default="Consort")
+# KEY_ENVIRONMENT: part of every key's prefix, so that secret scanners can tell installations apart.
+KEY_ENVIRONMENT = env.text("KEY_ENVIRONMENT", default="local")
+# LEDGER_CURRENCY: ISO 4217 currency of the cost ledger; one per installation.
+LEDGER_CURRENCY = env.text("LEDGER_CURRENCY", default="USD")
+# ENGINE_HOST_URL: address of the process that runs engines of the target `local`.
+ENGINE_HOST_URL = env.text("ENGINE_HOST_URL", default="http://127.0.0.1:8460")
+# ENGINE_HOST_TOKEN, ENGINE_HOST_TOKEN_FILE: what the engine host asks for. Made once in var/.
+ENGINE_HOST_TOKEN = env.kept_secret("ENGINE_HOST_TOKEN", VAR / "engine-host-token")
+# SIMULATED: true marks every figure of this installation as simulated, as in the demo.
+SIMULATED = env.flag("SIMULATED", default=False)
+
+ROOT_URLCONF = "controlplane.config.urls"
+WSGI_APPLICATION = "controlplane.config.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+APPEND_SLASH = False
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "django_htmx",
+    "csp",
+    "controlplane.config",
+    "controlplane.common",
+    "controlplane.audit",
+    "controlplane.operations",
+    "controlplane.tenancy",
+    "inventory",
+    "controlplane.telemetry",
+    "controlplane.serving",
+    "controlplane.metering",
+    "controlplane.finance",
+    "controlplane.console",
+    "controlplane.api",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "controlplane.common.middleware.RequestIdMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "controlplane.tenancy.middleware.PreferencesMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [PROJECT / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "controlplane.console.context.frame",
+            ],
+            "builtins": ["django.templatetags.i18n", "django.templatetags.static"],
+        },
+    }
+]
+
+# DATABASE_URL: postgresql://… ; without it an embedded PostgreSQL 18 runs in var/.
+DATABASES = {"default": env.database("DATABASE_URL", default=postgres.url())}
+DATABASES["default"] |= {
+    "CONN_MAX_AGE": 60,
+    "CONN_HEALTH_CHECKS": True,
+    "TEST": {"NAME": env.text("TEST_DATABASE", default="test_consort")},
+}
+
+# BROKER_URL: redis://… or amqp://… ; without it an embedded Valkey 9 runs in var/.
+CELERY_BROKER_URL = env.broker("BROKER_URL", default=valkey.broker_url())
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_TIME_LIMIT = 300
+CELERY_TASK_SOFT_TIME_LIMIT = 270
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# The broker is a wake-up only: rows are the truth, and sweeps send again what was lost. A message of
+# a dead worker comes back after the visibility timeout, which stays above the longest task.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 360,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+}
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_max": 0.2}
+
+# CACHE_URL: redis://… for the shared cache; without it the embedded Valkey.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": env.text("CACHE_URL", default=valkey.cache_url()),
+    }
+}
+
+AUTH_USER_MODEL = "tenancy.User"
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "console:login"
+LOGIN_REDIRECT_URL = "console:overview"
+SESSION_COOKIE_NAME = "__Host-sessionid" if SECURE_COOKIES else "sessionid"
+SESSION_COOKIE_AGE = 8 * 3600
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_COOKIES
+SESSION_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024 * 1024
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "font-src": ["'self'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+        "base-uri": ["'none'"],
+    }
+}
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("ko", _("Korean"))]
+LOCALE_PATHS = [PROJECT / "controlplane" / "locale"]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+STATIC_URL = "static/"
+STATICFILES_DIRS = [PROJECT / "controlplane" / "console" / "assets"]
+STATIC_ROOT = VAR / "static"
+WHITENOISE_USE_FINDERS = True
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "controlplane.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["controlplane.api.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["controlplane.api.parsers.JSONParser"],
+    "DEFAULT_PAGINATION_CLASS": "controlplane.api.pagination.CursorPagination",
+    "DEFAULT_FILTER_BACKENDS": ["controlplane.api.filters.StrictFilterBackend"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "controlplane.api.problems.exception_handler",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Consort",
+    "VERSION": "1.0.0",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+}
+
+# Who decides what a person may do; `common.permissions` asks it.
+PERMISSIONS_BACKEND = "controlplane.tenancy.permissions.RolePermissions"
+# Checks of a change plan, each (plan) -> CheckResult; see docs/architecture.md.
+PLAN_CHECKS = [
+    "controlplane.serving.checks.memory.check",
+    "controlplane.serving.checks.engine.check",
+    "controlplane.serving.checks.contracts.check",
+    "controlplane.serving.checks.assignments.check",
+    "controlplane.serving.checks.floor.check",
+    "controlplane.finance.checks.check",
+]
+
+# LOG_LEVEL: DEBUG, INFO, WARNING or ERROR.
+LOG_LEVEL = env.text("LOG_LEVEL", default="INFO")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+}

@@ -1,0 +1,1 @@
+"""Layout, navigation, dashboards, charts. No models, no rules."""

@@ -1,0 +1,1 @@
+"""What hardware, roles and tokens cost: the ledger and unit costs."""

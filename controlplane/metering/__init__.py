@@ -1,0 +1,1 @@
+"""Usage segments in, hourly usage out, reconciliation with the engines' own counters."""

@@ -1,0 +1,8 @@
+"""App configuration."""
+
+from django.apps import AppConfig
+
+
+class MeteringConfig(AppConfig):
+    name = "controlplane.metering"
+    label = "metering"

@@ -1,0 +1,1 @@
+"""Long work with steps, outbox events, leases with fencing tokens."""

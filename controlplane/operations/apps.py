@@ -1,0 +1,8 @@
+"""App configuration."""
+
+from django.apps import AppConfig
+
+
+class OperationsConfig(AppConfig):
+    name = "controlplane.operations"
+    label = "operations"

@@ -1,0 +1,1 @@
+"""Models, pools, role assignments, change plans, rollouts, endpoints, routers, pool documents."""

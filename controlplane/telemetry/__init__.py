@@ -1,0 +1,1 @@
+"""What engines and exporters measured: scrapes, samples, hourly roll-ups with coverage."""

@@ -1,0 +1,8 @@
+"""App configuration."""
+
+from django.apps import AppConfig
+
+
+class TelemetryConfig(AppConfig):
+    name = "controlplane.telemetry"
+    label = "telemetry"

@@ -1,0 +1,1 @@
+"""Organisations, tenants, projects, users, their roles, tokens and inference keys."""

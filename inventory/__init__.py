@@ -1,0 +1,1 @@
+"""Sites, clusters, nodes and accelerators: what was meant beside what was found."""
