@@ -1,7 +1,7 @@
 """The pool document: the versioned, immutable configuration that a router reads.
 
-The structs below are the one definition. They decode and validate a document, and the published JSON
-Schema is made from them. Fields that nobody knows are refused with the nearest known name.
+The structs below are the one definition. They decode and validate a document, and the published
+JSON Schema is made from them. Fields that nobody knows are refused with the nearest known name.
 """
 
 import difflib

@@ -1,0 +1,104 @@
+"""Hard filters: which endpoints may take part in a request. No score or fallback overrules them.
+
+Rules in order, each named in the decision record: `role` (a prefill endpoint never answers),
+`state` (draining takes nothing), `jurisdiction` (an endpoint without one is out), `context-length`,
+`breaker`, `excluded` (the caller tried it already).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from routing.core.request import InferenceRequest
+from routing.core.table import EndpointTable, Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Eligibility:
+    """Masks over the table's rows."""
+
+    answers: Flags
+    """May be the destination."""
+    prefills: Flags
+    """May compute a prompt for a destination."""
+    removed: tuple[tuple[str, Flags], ...]
+    forbidden: bool
+    """Jurisdictions alone removed every endpoint that could have answered."""
+
+
+class EligibilityRules:
+    """The masks that depend on the document only are computed once per set of jurisdictions."""
+
+    def __init__(self, table: EndpointTable) -> None:
+        self._table = table
+        self._allowed: dict[tuple[str, ...] | None, Flags] = {}
+        self._base: dict[tuple[str, ...] | None, Eligibility] = {}
+
+    def of(
+        self, request: InferenceRequest, *, exclude: frozenset[str], has_breakers: bool, now: float
+    ) -> Eligibility:
+        """Endpoints that may serve the request at this moment."""
+        base = self._base_of(request.jurisdictions)
+        dynamic = self._dynamic(request, exclude=exclude, has_breakers=has_breakers, now=now)
+        if not dynamic:
+            return base
+        answers, prefills, removed = base.answers, base.prefills, list(base.removed)
+        for rule, out in dynamic:
+            removed.append((rule, out & (answers | prefills)))
+            answers = answers & ~out
+            prefills = prefills & ~out
+        return Eligibility(answers, prefills, tuple(removed), base.forbidden)
+
+    def _base_of(self, jurisdictions: tuple[str, ...] | None) -> Eligibility:
+        found = self._base.get(jurisdictions)
+        if found is None:
+            if len(self._base) > 256:
+                self._base.clear()
+            found = self._base[jurisdictions] = self._compute_base(jurisdictions)
+        return found
+
+    def _compute_base(self, jurisdictions: tuple[str, ...] | None) -> Eligibility:
+        table = self._table
+        allowed = np.array(
+            [jurisdictions is None or place in jurisdictions for place in table.jurisdictions],
+            dtype=np.bool_,
+        )
+        ready = table.is_ready
+        removed = (
+            ("role", ~table.answers & ~table.is_prefill),
+            ("state", ~ready),
+            ("jurisdiction", ready & ~allowed),
+        )
+        able = table.answers & ready
+        return Eligibility(
+            answers=able & allowed,
+            prefills=table.is_prefill & ready & allowed,
+            removed=tuple((rule, rows) for rule, rows in removed if rows.any()),
+            forbidden=bool(able.any() and not (able & allowed).any()),
+        )
+
+    def _dynamic(
+        self, request: InferenceRequest, *, exclude: frozenset[str], has_breakers: bool, now: float
+    ) -> list[tuple[str, Flags]]:
+        table, found = self._table, []
+        needed = request.parsed.prompt_tokens
+        if needed > table.shortest_model_len:
+            # The count is an estimate: the longest endpoints stay, their engine knows exactly.
+            longest = table.max_model_len.max()
+            found.append(
+                (
+                    "context-length",
+                    (table.max_model_len < needed) & (table.max_model_len < longest),
+                )
+            )
+        if has_breakers:
+            # A breaker whose time is over lets one request through to find out.
+            closed = np.isneginf(table.open_until)
+            probe = (table.open_until <= now) & (table.requests == 0)
+            found.append(("breaker", ~(closed | probe)))
+        if exclude:
+            rows = [table.row_of[name] for name in exclude if name in table.row_of]
+            out = np.zeros(len(table), dtype=np.bool_)
+            out[rows] = True
+            found.append(("excluded", out))
+        return found

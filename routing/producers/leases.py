@@ -1,0 +1,145 @@
+"""In-flight load: the sum of this router's open leases, per endpoint. It cannot leak.
+
+Every amount that a lease adds sits in a `Holding`, which is taken back exactly once, whatever the
+order of prefill end, first token, end, abort and death of the instance.
+"""
+
+from collections import Counter
+
+from routing.core.decision import Decision
+from routing.core.lease import Holding, Lease
+from routing.core.request import InferenceRequest
+from routing.core.table import EndpointTable, Instance
+
+
+class LeaseBook:
+    """Open leases by number; `counts` never go below zero."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Lease] = {}
+        self._of_tenant: Counter[str] = Counter()
+        self._last = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def open_of(self, tenant: str) -> int:
+        """Open leases of one tenant."""
+        return self._of_tenant[tenant]
+
+    def begin(
+        self,
+        table: EndpointTable,
+        request: InferenceRequest,
+        decision: Decision,
+        *,
+        destination: Instance,
+        prefill: Instance | None,
+        now: float,
+    ) -> Lease:
+        """Open a lease and add its load to the destination and, with a pair, to the prefill end."""
+        self._last += 1
+        predicted = decision.predicted
+        work = max(0, predicted.uncached_tokens)
+        lease = Lease(
+            number=self._last,
+            request=request,
+            decision=decision,
+            destination=destination,
+            prefill=prefill,
+            began_at=now,
+            work_tokens=work,
+            output_tokens=max(1, predicted.output_tokens),
+        )
+        lease.at_begin = _load(table, lease.prompt_instance.row)
+        lease.holdings = _holdings(lease)
+        for holding in lease.holdings:
+            holding.take(table, now=now)
+        self._open[lease.number] = lease
+        self._of_tenant[request.tenant] += 1
+        return lease
+
+    def prompt_done(self, table: EndpointTable, lease: Lease, *, now: float) -> None:
+        """The prompt is computed: its prefill work is no longer ahead of anybody."""
+        _, prompt, *_ = lease.holdings
+        if prompt.is_held and prompt.instance.is_alive:
+            table.prefill_done_tokens[prompt.instance.row] += prompt.amounts["prefill_tokens"]
+        prompt.release(table, now=now)
+
+    def first_token(self, table: EndpointTable, lease: Lease, *, now: float) -> None:
+        """The destination has the KV: a prefill end holds nothing for it any more."""
+        self.prompt_done(table, lease, now=now)
+        for holding in lease.holdings[2:]:
+            holding.release(table, now=now)
+        lease.first_token_at = now
+        row = lease.destination.row
+        if row >= 0:
+            table.integrate(row, now)
+            lease.at_first_token = _integrals(table, row)
+
+    def tokens(self, table: EndpointTable, lease: Lease, count: int) -> None:
+        """Count output; what is still expected shrinks by it."""
+        lease.generated += count
+        lease.holdings[0].reduce(table, "remaining_tokens", count)
+
+    def end(self, table: EndpointTable, lease: Lease, *, now: float) -> bool:
+        """Close a lease; False when it was closed before."""
+        if self._open.pop(lease.number, None) is None:
+            return False
+        lease.is_open = False
+        for holding in lease.holdings:
+            holding.release(table, now=now)
+        tenant = lease.request.tenant
+        self._of_tenant[tenant] -= 1
+        if self._of_tenant[tenant] <= 0:
+            del self._of_tenant[tenant]
+        return True
+
+    def forget_dead(self, table: EndpointTable, *, now: float) -> int:
+        """Close the leases whose destination is gone; returns how many those were."""
+        dead = [lease for lease in self._open.values() if not lease.destination.is_alive]
+        for lease in dead:
+            self.end(table, lease, now=now)
+        return len(dead)
+
+
+def _holdings(lease: Lease) -> tuple[Holding, ...]:
+    """Sequence at the destination, prompt work where it is computed, blocks kept for a pull."""
+    predicted = lease.decision.predicted
+    prompt = lease.request.parsed.prompt_tokens
+    fresh = max(0, prompt - predicted.destination_hit_tokens)
+    sequence = Holding(
+        lease.destination,
+        {
+            "requests": 1,
+            "sequences": 1,
+            "context_tokens": prompt + lease.output_tokens // 2,
+            "remaining_tokens": lease.output_tokens,
+            "private_tokens": fresh + lease.output_tokens,
+        },
+    )
+    work = {"prefill_requests": 1, "prefill_tokens": lease.work_tokens}
+    if lease.prefill is None:
+        return sequence, Holding(lease.destination, work)
+    return (
+        sequence,
+        Holding(lease.prefill, work | {"requests": 1}),
+        Holding(lease.prefill, {"private_tokens": lease.work_tokens}),
+    )
+
+
+def _load(table: EndpointTable, row: int) -> dict[str, float]:
+    return {
+        "prefill_tokens": float(table.prefill_tokens[row]),
+        "sequences": float(table.sequences[row]),
+        "context_tokens": float(table.context_tokens[row]),
+        "others": float(table.others[row]),
+    }
+
+
+def _integrals(table: EndpointTable, row: int) -> dict[str, float]:
+    return {
+        "sequence": float(table.sequence_integral[row]),
+        "context": float(table.context_integral[row]),
+        "prefill_done": float(table.prefill_done_tokens[row]),
+    }
