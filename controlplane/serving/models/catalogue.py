@@ -1,0 +1,129 @@
+"""Models that can be served and the pools that serve them."""
+
+from django.core.validators import MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from controlplane.common.models import TimestampedModel
+
+slug_rule = RegexValidator(
+    r"^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$",
+    _("Use lower-case letters, digits, dots, hyphens and underscores."),
+)
+
+
+class Model(TimestampedModel):
+    """A base model at one revision, with what its shape costs per token."""
+
+    slug = models.CharField(_("short name"), max_length=120, unique=True, validators=[slug_rule])
+    name = models.CharField(_("name"), max_length=200)
+    revision = models.CharField(_("revision"), max_length=120, blank=True)
+    precision = models.CharField(_("precision"), max_length=16, default="bf16")
+    max_model_len = models.PositiveIntegerField(_("longest context (tokens)"))
+    layers = models.PositiveIntegerField(_("layers"))
+    hidden = models.PositiveIntegerField(_("hidden size"))
+    kv_heads = models.PositiveIntegerField(_("KV heads"), null=True, blank=True)
+    head_size = models.PositiveIntegerField(_("head size"), null=True, blank=True)
+    kv_bytes_per_token = models.PositiveBigIntegerField(_("KV bytes per token"))
+    weight_bytes = models.PositiveBigIntegerField(_("bytes of the weights"))
+    flops_per_token = models.FloatField(_("FLOP per token"))
+    attention_flops_per_token_per_context_token = models.FloatField(
+        _("attention FLOP per token and token of context")
+    )
+    shape = models.JSONField(_("shape"), default=dict, blank=True)
+    source = models.CharField(_("source of the figures"), max_length=300, blank=True)
+    confidence = models.CharField(_("confidence"), max_length=32, blank=True)
+
+    class Meta:
+        ordering = ["slug", "pk"]
+        verbose_name = _("model")
+        verbose_name_plural = _("models")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(
+                    max_model_len__gt=0,
+                    layers__gt=0,
+                    hidden__gt=0,
+                    kv_bytes_per_token__gt=0,
+                    weight_bytes__gt=0,
+                    flops_per_token__gt=0,
+                    attention_flops_per_token_per_context_token__gte=0,
+                ),
+                name="serving_model_figures_positive",
+                violation_error_message=_("Every figure of a model's shape is above zero."),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Pool(TimestampedModel):
+    """Engines that serve one model together, and how routers choose among them."""
+
+    class RoleMode(models.TextChoices):
+        UNIFIED = "unified", _("unified")
+        DISAGGREGATED = "disaggregated", _("disaggregated")
+
+    class State(models.TextChoices):
+        ACTIVE = "active", _("active")
+        RETIRED = "retired", _("retired")
+
+    class Policy(models.TextChoices):
+        CONSORT = "consort", _("consort (price in seconds)")
+        LEAST_REQUESTS = "least-requests", _("least requests")
+        ROUND_ROBIN = "round-robin", _("round robin")
+        RANDOM = "random", _("random")
+
+    class Engine(models.TextChoices):
+        SIMULATED = "simulated", _("simulated engine")
+        VLLM = "vllm", _("vLLM")
+        SGLANG = "sglang", _("SGLang")
+
+    slug = models.CharField(_("short name"), max_length=120, unique=True, validators=[slug_rule])
+    name = models.CharField(_("name"), max_length=200)
+    model = models.ForeignKey(Model, on_delete=models.PROTECT, related_name="pools")
+    role_mode = models.CharField(_("role mode"), max_length=16, choices=RoleMode)
+    state = models.CharField(_("state"), max_length=16, choices=State, default=State.ACTIVE)
+    engine = models.CharField(_("engine"), max_length=16, choices=Engine, default=Engine.SIMULATED)
+    engine_arguments = models.JSONField(_("more engine arguments"), default=dict, blank=True)
+    policy = models.CharField(
+        _("routing policy"), max_length=32, choices=Policy, default=Policy.CONSORT
+    )
+    policy_parameters = models.JSONField(_("parameters of the policy"), default=dict, blank=True)
+    slo_ttft_p95_seconds = models.FloatField(
+        _("target for TTFT p95 (s)"), null=True, blank=True, validators=[MinValueValidator(0.001)]
+    )
+    slo_tpot_p95_seconds = models.FloatField(
+        _("target for TPOT p95 (s)"), null=True, blank=True, validators=[MinValueValidator(0.0001)]
+    )
+    ramp_seconds = models.FloatField(_("ramp of a fresh endpoint (s)"), default=5.0)
+    currency = models.CharField(_("currency"), max_length=3, blank=True)
+    reconciled_at = models.DateTimeField(_("last loop run"), null=True, blank=True)
+    conditions = models.JSONField(_("conditions"), default=list, blank=True)
+
+    class Meta:
+        ordering = ["slug", "pk"]
+        verbose_name = _("pool")
+        verbose_name_plural = _("pools")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(slo_ttft_p95_seconds__isnull=True) | Q(slo_ttft_p95_seconds__gt=0),
+                name="serving_pool_ttft_target_positive",
+                violation_error_message=_("The target for TTFT is above zero seconds."),
+            ),
+            models.CheckConstraint(
+                condition=Q(slo_tpot_p95_seconds__isnull=True) | Q(slo_tpot_p95_seconds__gt=0),
+                name="serving_pool_tpot_target_positive",
+                violation_error_message=_("The target for TPOT is above zero seconds."),
+            ),
+            models.CheckConstraint(
+                condition=Q(ramp_seconds__gte=0),
+                name="serving_pool_ramp_not_negative",
+                violation_error_message=_("The ramp is zero seconds or more."),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
