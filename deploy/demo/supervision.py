@@ -109,7 +109,7 @@ class Supervision:
         configuration.write_text(_configuration(self.socket, self.folder, listed))
         command = [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(configuration)]
         with (self.folder / "supervisord.out").open("ab") as output:
-            self._process = subprocess.Popen(  # noqa: S603 - fixed program, no shell
+            self._process = subprocess.Popen(
                 command, env=self._environment, cwd=PROJECT, stdin=subprocess.DEVNULL,
                 stdout=output, stderr=output, start_new_session=True,
             )  # fmt: skip

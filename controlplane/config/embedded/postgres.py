@@ -137,7 +137,7 @@ def _start(where: Places, binaries: Path) -> None:
 
 def _is_running(where: Places, binaries: Path) -> bool:
     command = [str(binaries / "pg_ctl"), "status", "-D", str(_data(where))]
-    status = subprocess.run(  # noqa: S603 - fixed program, no shell
+    status = subprocess.run(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, cwd="/",
         user=where.owner, group=where.owner, env=_environment(where), timeout=TIMEOUT_SECONDS,
         extra_groups=[] if where.owner is not None else None,
@@ -153,7 +153,7 @@ def _run(where: Places, command: list[str | Path]) -> None:
     """Run one program to its end; output goes to a file, since a started server keeps it open."""
     log = where.home / "setup.log"
     with log.open("ab") as output:
-        done = subprocess.run(  # noqa: S603 - fixed program, no shell
+        done = subprocess.run(
             [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
             check=False, cwd="/", user=where.owner, group=where.owner, env=_environment(where),
             extra_groups=[] if where.owner is not None else None, timeout=2 * TIMEOUT_SECONDS,

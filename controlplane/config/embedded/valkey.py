@@ -88,7 +88,7 @@ def _binary() -> str:
 
 
 def _start(where: Places) -> None:
-    subprocess.Popen(  # noqa: S603 - fixed program, no shell
+    subprocess.Popen(
         _command(where), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, start_new_session=True, cwd="/",
     )  # fmt: skip
