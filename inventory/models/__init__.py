@@ -1,0 +1,18 @@
+"""Rows of the fleet. One file per noun; everything here is imported as `inventory.models`."""
+
+from inventory.models.catalogue import AcceleratorModel, NodeType
+from inventory.models.node import Accelerator, Node
+from inventory.models.observation import Finding, ImportRun, Observation
+from inventory.models.site import Cluster, Site
+
+__all__ = [
+    "Accelerator",
+    "AcceleratorModel",
+    "Cluster",
+    "Finding",
+    "ImportRun",
+    "Node",
+    "NodeType",
+    "Observation",
+    "Site",
+]

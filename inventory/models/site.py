@@ -1,0 +1,90 @@
+"""Where nodes are: sites, and the clusters through which they are reached."""
+
+from decimal import Decimal
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from controlplane.common.models import TimestampedModel
+from inventory.models.words import slug_field
+
+
+class Site(TimestampedModel):
+    """A building: the domain of failures, of the power price and of one jurisdiction."""
+
+    slug = slug_field()
+    name = models.CharField(_("name"), max_length=100)
+    country = models.CharField(_("country"), max_length=2)
+    """ISO 3166-1 alpha-2, upper case."""
+    jurisdiction = models.CharField(_("jurisdiction"), max_length=32)
+    """Code of the legal territory whose rules hold here, mostly the country's."""
+    pue = models.DecimalField(_("PUE"), max_digits=5, decimal_places=3, null=True, blank=True)
+    """Power usage effectiveness: power of the building over power of its machines, at least 1."""
+    tariff_per_kwh = models.DecimalField(
+        _("power price per kWh"), max_digits=12, decimal_places=6, null=True, blank=True
+    )
+    """Price of a kilowatt-hour in `currency`."""
+    currency = models.CharField(_("currency"), max_length=3, blank=True)
+    carbon_grams_per_kwh = models.DecimalField(
+        _("carbon per kWh"), max_digits=8, decimal_places=2, null=True, blank=True
+    )
+    figures = models.JSONField(_("sources"), default=dict, blank=True)
+    """For each figure above: {"source": text, "confidence": word}."""
+
+    class Meta:
+        ordering = ["slug", "pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(country__regex=r"^[A-Z]{2}$"),
+                name="inventory_site_country_is_a_code",
+                violation_error_message=_("Country is two capital letters (ISO 3166-1), like KR."),
+            ),
+            models.CheckConstraint(
+                condition=Q(pue__isnull=True) | Q(pue__gte=Decimal(1)),
+                name="inventory_site_pue_at_least_one",
+                violation_error_message=_("PUE is at least 1."),
+            ),
+            models.CheckConstraint(
+                condition=Q(tariff_per_kwh__isnull=True)
+                | (Q(tariff_per_kwh__gte=Decimal(0)) & Q(currency__regex=r"^[A-Z]{3}$")),
+                name="inventory_site_tariff_has_a_currency",
+                violation_error_message=_(
+                    "A power price is not negative and has a currency (three letters, like KRW)."
+                ),
+            ),
+            models.CheckConstraint(
+                condition=Q(carbon_grams_per_kwh__isnull=True)
+                | Q(carbon_grams_per_kwh__gte=Decimal(0)),
+                name="inventory_site_carbon_not_negative",
+                violation_error_message=_("Carbon per kWh is not negative."),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Cluster(TimestampedModel):
+    """A connection to a place where nodes are. Credentials are a reference, never a value."""
+
+    class Kind(models.TextChoices):
+        KUBERNETES = "kubernetes", _("Kubernetes")
+        LOCAL = "local", _("this machine")
+        STATIC = "static", _("run by somebody else")
+
+    slug = slug_field()
+    name = models.CharField(_("name"), max_length=100)
+    kind = models.CharField(_("kind"), max_length=16, choices=Kind, default=Kind.STATIC)
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="clusters")
+    connection_reference = models.CharField(_("connection reference"), max_length=200, blank=True)
+    answered_at = models.DateTimeField(_("last answer"), null=True, blank=True)
+    """When this cluster last gave an observation."""
+    asked_at = models.DateTimeField(_("last asked"), null=True, blank=True)
+    error = models.CharField(_("last error"), max_length=500, blank=True)
+
+    class Meta:
+        ordering = ["slug", "pk"]
+
+    def __str__(self) -> str:
+        return self.slug
