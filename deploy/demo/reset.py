@@ -1,0 +1,25 @@
+"""`make demo-reset`: stop what a demo left running, then forget its data."""
+
+import shutil
+import sys
+
+from controlplane.config.embedded import postgres, valkey
+from controlplane.config.embedded.places import places
+from deploy.demo import leftovers
+
+
+def main() -> int:
+    """Stop and delete; running it again does nothing."""
+    where = places()
+    leftovers.end()
+    valkey.stop()
+    if (where.home / "pg18").exists():
+        postgres.stop()
+    shutil.rmtree(where.home, ignore_errors=True)
+    shutil.rmtree(where.var, ignore_errors=True)
+    sys.stdout.write("The demo's processes are stopped and its data is gone.\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
