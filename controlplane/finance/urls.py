@@ -1,0 +1,6 @@
+"""Addresses of this app."""
+
+from django.urls import URLPattern
+
+app_name = "finance"
+urlpatterns: list[URLPattern] = []
