@@ -1,0 +1,189 @@
+"""Answers to completion requests, whole and streamed, with the fields of vLLM 0.32."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from routing.testbed import tokens as tk
+from routing.testbed.api_requests import Prompt
+from routing.testbed.http import LAST_CHUNK, chunk
+from routing.testbed.sequence import Sequence
+
+
+def usage(sequence: Sequence, *, details: bool) -> dict[str, Any]:
+    """Token counts of an answer; `cached_tokens` only when the engine reports details."""
+    counts: dict[str, Any] = {
+        "prompt_tokens": sequence.prompt_tokens,
+        "total_tokens": sequence.prompt_tokens + sequence.output,
+        "completion_tokens": sequence.output,
+    }
+    if details:
+        counts["prompt_tokens_details"] = {"cached_tokens": sequence.cached}
+    return counts
+
+
+class Answer:
+    """Writes the answer of one sequence."""
+
+    def __init__(
+        self,
+        prompt: Prompt,
+        sequence: Sequence,
+        *,
+        model: str,
+        created: int,
+        fingerprint: str,
+        details: bool,
+    ) -> None:
+        self._prompt = prompt
+        self._sequence = sequence
+        self._model = model
+        self._created = created
+        self._fingerprint = fingerprint
+        self._details = details
+        self._head, self._tail = self._frame()
+        # Every piece has four bytes, so one length serves all ordinary chunks.
+        size = len(self._head) + tk.PIECE_BYTES + len(self._tail)
+        self._fast_head = b"%x\r\n%b" % (size, self._head)
+        self._fast_tail = self._tail + b"\r\n"
+        self._plain = not (prompt.continuous_usage or prompt.return_token_ids)
+
+    def document(self, transfer: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The whole answer of a request that does not stream."""
+        sequence, prompt = self._sequence, self._prompt
+        counts = usage(sequence, details=self._details)
+        counts.setdefault("prompt_tokens_details", None)
+        counts["completion_tokens_details"] = None
+        document: dict[str, Any] = {
+            "id": sequence.id,
+            "object": "chat.completion" if prompt.chat else "text_completion",
+            "created": self._created,
+            "model": self._model,
+            "choices": [self._choice()],
+            "service_tier": None,
+            "system_fingerprint": self._fingerprint,
+            "usage": counts,
+        }
+        if prompt.chat:
+            ids = prompt.tokens.tolist() if prompt.return_token_ids else None
+            document |= {"prompt_logprobs": None, "prompt_token_ids": ids, "prompt_text": None}
+        document |= {"kv_transfer_params": transfer, "ec_transfer_params": None, "metrics": None}
+        return document
+
+    def token_chunk(self) -> bytes:
+        """The stream's bytes for the token that the sequence emitted last."""
+        sequence = self._sequence
+        if self._plain and sequence.finish_reason is None and sequence.output > 1:
+            return self._fast_head + tk.PIECES[sequence.piece] + self._fast_tail
+        opening = b""
+        if sequence.output == 1 and self._prompt.chat:
+            opening = self._role_chunk()
+        data = opening + chunk(self._token_event())
+        if sequence.finish_reason is None:
+            return data
+        return data + self._closing()
+
+    def _closing(self) -> bytes:
+        end = chunk(b"data: [DONE]\n\n") + LAST_CHUNK
+        if not self._prompt.include_usage:
+            return end
+        event = self._event([]) | {
+            "usage": usage(self._sequence, details=self._details),
+            "system_fingerprint": self._fingerprint,
+        }
+        return chunk(_sse(event)) + end
+
+    def _role_chunk(self) -> bytes:
+        choice = {
+            "index": 0,
+            "delta": {"role": "assistant", "content": ""},
+            "logprobs": None,
+            "finish_reason": None,
+        }
+        ids = self._prompt.tokens.tolist() if self._prompt.return_token_ids else None
+        event = self._event([choice]) | {"prompt_token_ids": ids, "prompt_text": None}
+        return chunk(_sse(self._with_usage(event, tokens=0)))
+
+    def _token_event(self) -> bytes:
+        sequence = self._sequence
+        choice = self._stream_choice(tk.PIECES[sequence.piece].decode(), sequence.finish_reason)
+        if self._prompt.return_token_ids:
+            choice["token_ids"] = [tk.PIECE_IDS[sequence.piece]]
+            if sequence.output == 1 and not self._prompt.chat:
+                choice["prompt_token_ids"] = self._prompt.tokens.tolist()
+        return _sse(self._with_usage(self._event([choice]), tokens=sequence.output))
+
+    def _with_usage(self, event: dict[str, Any], *, tokens: int) -> dict[str, Any]:
+        if self._prompt.continuous_usage:
+            counts = usage(self._sequence, details=self._details)
+            counts["completion_tokens"] = tokens
+            counts["total_tokens"] = self._sequence.prompt_tokens + tokens
+            event["usage"] = counts
+        return event
+
+    def _event(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "id": self._sequence.id,
+            "object": "chat.completion.chunk" if self._prompt.chat else "text_completion",
+            "created": self._created,
+            "model": self._model,
+            "choices": choices,
+        }
+
+    def _stream_choice(self, text: str, finish_reason: str | None) -> dict[str, Any]:
+        choice: dict[str, Any] = {"index": 0}
+        if self._prompt.chat:
+            choice |= {"delta": {"content": text}, "logprobs": None, "finish_reason": finish_reason}
+            if finish_reason is not None:
+                choice["stop_reason"] = None
+            return choice | {"token_ids": None}
+        return choice | {
+            "text": text,
+            "logprobs": None,
+            "finish_reason": finish_reason,
+            "stop_reason": None,
+            "prompt_token_ids": None,
+            "token_ids": None,
+        }
+
+    def _frame(self) -> tuple[bytes, bytes]:
+        """What stands before and after the text in an ordinary chunk."""
+        event = _sse(self._event([self._stream_choice("\0", None)]))
+        head, tail = event.split(b"\\u0000")
+        return head, tail
+
+    def _choice(self) -> dict[str, Any]:
+        sequence, prompt = self._sequence, self._prompt
+        answer = sequence.tokens[prompt_end(sequence) :].tolist()
+        ids = answer if prompt.return_token_ids else None
+        text = tk.detokenize(answer)
+        common = {
+            "logprobs": None,
+            "finish_reason": sequence.finish_reason,
+            "stop_reason": None,
+            "token_ids": ids,
+        }
+        if prompt.chat:
+            message = {
+                "role": "assistant",
+                "content": text,
+                "refusal": None,
+                "annotations": None,
+                "audio": None,
+                "function_call": None,
+                "reasoning": None,
+            }
+            return {"index": 0, "message": message} | common | {"routed_experts": None}
+        prompt_ids = prompt.tokens.tolist() if prompt.return_token_ids else None
+        more = {"prompt_logprobs": None, "prompt_token_ids": prompt_ids, "routed_experts": None}
+        return {"index": 0, "text": text} | common | more
+
+
+def prompt_end(sequence: Sequence) -> int:
+    """Index of the first token of the answer."""
+    return sequence.prompt_tokens
+
+
+def _sse(event: Mapping[str, Any]) -> bytes:
+    return b"data: " + orjson.dumps(event) + b"\n\n"
