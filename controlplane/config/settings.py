@@ -25,6 +25,12 @@ SECURE_COOKIES = env.flag("SECURE_COOKIES", default=False)
 INSTALLATION = env.text("INSTALLATION", default="Consort")
 # KEY_ENVIRONMENT: part of every key's prefix, so that secret scanners can tell installations apart.
 KEY_ENVIRONMENT = env.text("KEY_ENVIRONMENT", default="local")
+# TOKEN_PEPPER, TOKEN_PEPPER_FILE: mixed into the digests of API tokens. Made once in var/.
+TOKEN_PEPPERS = {1: env.kept_secret("TOKEN_PEPPER", VAR / "token-pepper")}
+# TRUSTED_PROXIES: comma-separated networks whose X-Forwarded-For counts.
+TRUSTED_PROXIES = env.items("TRUSTED_PROXIES", default=())
+# API_BODY_LIMIT: bytes that the body of an API request may have.
+API_BODY_LIMIT = env.number("API_BODY_LIMIT", default=1024 * 1024, low=1024, high=32 * 1024 * 1024)
 # LEDGER_CURRENCY: ISO 4217 currency of the cost ledger; one per installation.
 LEDGER_CURRENCY = env.text("LEDGER_CURRENCY", default="USD")
 # ENGINE_HOST_URL: address of the process that runs engines of the target `local`.
@@ -183,11 +189,14 @@ WHITENOISE_USE_FINDERS = True
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "controlplane.api.authentication.TokenAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
+        "controlplane.api.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["controlplane.api.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["controlplane.api.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": [
+        "controlplane.api.parsers.JSONParser",
+        "controlplane.api.parsers.MergePatchParser",
+    ],
     "DEFAULT_PAGINATION_CLASS": "controlplane.api.pagination.CursorPagination",
     "DEFAULT_FILTER_BACKENDS": ["controlplane.api.filters.StrictFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",

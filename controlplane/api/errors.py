@@ -1,0 +1,146 @@
+"""Errors that belong to the API as such and to no single app.
+
+DomainError
+├── RequestError: the request cannot be read (400)
+│   ├── MalformedJsonError, InvalidCursorError, InvalidHeaderError, UnknownParameterError
+│   └── IdempotencyKeyRequiredError, IdempotencyKeyMalformedError
+├── TokenError: TokenExpiredError, TokenRevokedError (401)
+├── BodyTooLargeError (413)
+├── IdempotencyInProgressError (409), IdempotencyKeyReusedError (422)
+└── VersionMismatchError (412), IfMatchRequiredError (428)
+"""
+
+from http import HTTPStatus
+
+from django.utils.translation import gettext_lazy as _
+
+from controlplane.common.errors import DomainError
+
+
+class RequestError(DomainError):
+    """The request cannot be read."""
+
+    status = HTTPStatus.BAD_REQUEST
+
+
+class MalformedJsonError(RequestError):
+    code = "malformed-json"
+    title = _("Not JSON")
+    message = _("The body is not JSON that can be read: {why}.")
+    hint = _("Send one JSON value in UTF-8, at most 64 levels deep, no member twice.")
+
+
+class UnknownParameterError(RequestError):
+    code = "unknown-parameter"
+    title = _("Unknown parameter")
+    message = _("This resource has no parameter '{parameter}'.{suggestion}")
+    hint = _("Allowed here: {allowed}.")
+
+
+class InvalidParameterError(RequestError):
+    code = "invalid-parameter"
+    title = _("The value of a parameter cannot be used")
+    message = _("'{value}' is not a value of '{parameter}'.")
+    hint = _("Allowed: {allowed}.")
+
+
+class InvalidCursorError(RequestError):
+    code = "invalid-cursor"
+    title = _("This cursor does not fit")
+    message = _("The cursor is damaged, or belongs to a list with other filters or another order.")
+    hint = _("Start again without a cursor, or follow 'next' with the parameters unchanged.")
+
+
+class InvalidHeaderError(RequestError):
+    code = "invalid-header"
+    title = _("A header cannot be read")
+    message = _("The header {header} has the value '{value}', which cannot be read.")
+    hint = _("Expected: {expected}.")
+
+
+class IdempotencyKeyRequiredError(RequestError):
+    code = "idempotency-key-required"
+    title = _("Idempotency-Key is missing")
+    message = _("This request creates or starts something and has no Idempotency-Key.")
+    hint = _("Send the header Idempotency-Key with a value of your own, the same on every retry.")
+
+
+class IdempotencyKeyMalformedError(RequestError):
+    code = "idempotency-key-malformed"
+    title = _("Idempotency-Key cannot be used")
+    message = _("The Idempotency-Key '{value}' cannot be used.")
+    hint = _("Use 8 to 128 characters of A–Z, a–z, 0–9, '.', '_', '~' and '-'.")
+
+
+class IdempotencyInProgressError(DomainError):
+    code = "idempotency-in-progress"
+    title = _("The first request is still at work")
+    message = _("A request with this Idempotency-Key is at work.")
+    hint = _("Ask again after the time in Retry-After; the answer will be the same.")
+
+
+class IdempotencyKeyReusedError(DomainError):
+    code = "idempotency-key-reused"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("Idempotency-Key was used for another request")
+    message = _("This Idempotency-Key belongs to another request of yours.")
+    hint = _("Send another key for another request.")
+
+
+class TokenError(DomainError):
+    """The credential is known but of no use."""
+
+    status = HTTPStatus.UNAUTHORIZED
+
+
+class TokenExpiredError(TokenError):
+    code = "token-expired"
+    title = _("The token has expired")
+    message = _("The token {prefix} has expired.")
+    hint = _("Issue another one and revoke this one.")
+
+
+class TokenRevokedError(TokenError):
+    code = "token-revoked"
+    title = _("The token is revoked")
+    message = _("The token {prefix} was revoked.")
+    hint = _("Issue another one if the machine may go on.")
+
+
+class TokenNetworkError(TokenError):
+    code = "token-network"
+    title = _("The token does not work from here")
+    message = _("The token {prefix} does not work from the address {address}.")
+    hint = _("Call from a network that the token allows, or issue another token.")
+
+
+class BodyTooLargeError(DomainError):
+    code = "body-too-large"
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    title = _("The body is too large")
+    message = _("The body is larger than {limit_bytes} bytes.")
+    hint = _("Send less at once; imports have a larger limit.")
+
+
+class VersionMismatchError(DomainError):
+    code = "version-mismatch"
+    status = HTTPStatus.PRECONDITION_FAILED
+    title = _("Somebody was faster")
+    message = _("The object has changed since it was read.")
+    hint = _("Read it again, look at the difference, send the change with the tag it has then.")
+
+
+class IfMatchRequiredError(DomainError):
+    code = "if-match-required"
+    status = HTTPStatus.PRECONDITION_REQUIRED
+    title = _("If-Match is missing")
+    message = _("A change of this object must say which version it was made for.")
+    hint = _("Send the header If-Match with the ETag of the last read; '*' is not accepted.")
+
+
+class ChangeReasonRequiredError(DomainError):
+    code = "change-reason-required"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("A reason is missing")
+    message = _("This change needs a reason.")
+    hint = _("Send 'change_reason' in the body, or the header X-Change-Reason (percent-encoded).")

@@ -1,0 +1,102 @@
+"""Servers and clean state for all tests.
+
+Tests talk to the embedded PostgreSQL and Valkey (or to those that DATABASE_URL and BROKER_URL name)
+in databases of their own, one per pytest worker. Tasks are not sent: `sent_tasks` lists them.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import Celery, current_app
+from django.conf import settings
+from django.core.cache import cache
+from django.test import override_settings
+
+from controlplane.config.embedded.__main__ import start as start_embedded
+from tests.racing import at_the_same_time as _at_the_same_time
+
+FIRST_TEST_DATABASE = 2
+"""Valkey's databases 0 and 1 belong to the installation itself."""
+
+
+@pytest.fixture(scope="session")
+def embedded_servers() -> None:
+    """PostgreSQL and Valkey answer; survivors of an earlier run are used as they are."""
+    start_embedded()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    embedded_servers: None, django_db_modify_db_settings_parallel_suffix: None
+) -> None:
+    """The database server runs before the test database is made."""
+
+
+@pytest.fixture(scope="session")
+def broker_url(embedded_servers: None, worker_id: str) -> str:
+    """A broker of this pytest worker's own, for tests that run real Celery workers."""
+    number = FIRST_TEST_DATABASE + int(worker_id.removeprefix("gw") or 0) % 12
+    return f"{settings.CELERY_BROKER_URL.split('?')[0]}?virtual_host={number}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def test_settings(worker_id: str) -> Iterator[None]:
+    """Cheap passwords, and a corner of the cache of this pytest worker's own."""
+    settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+    default = settings.CACHES["default"] | {"KEY_PREFIX": f"test-{worker_id}-{os.getpid()}"}
+    with override_settings(
+        CACHES={"default": default},
+        PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+    ):
+        yield
+
+
+@pytest.fixture(scope="session")
+def worker_id() -> str:
+    """Name of the pytest-xdist worker, "gw0" without xdist."""
+    return os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+
+
+@pytest.fixture(autouse=True)
+def sent_tasks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[Any, ...]]]:
+    """What was queued instead of sent: (name of the task, arguments), in order."""
+    sent: list[tuple[str, tuple[Any, ...]]] = []
+
+    def note(_app: Celery, name: str, args: Any = None, **_options: Any) -> None:
+        sent.append((name, tuple(args or ())))
+
+    monkeypatch.setattr(Celery, "send_task", note)
+    return sent
+
+
+@pytest.fixture
+def clean_cache(embedded_servers: None) -> Iterator[None]:
+    """An empty cache: counters of throttles start at zero."""
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def real_broker(
+    broker_url: str, monkeypatch: pytest.MonkeyPatch, sent_tasks: list[Any]
+) -> Iterator[str]:
+    """Tasks really go to a broker, which is empty at the start; yields its address."""
+    monkeypatch.undo()
+    app = current_app._get_current_object()
+    before = app.conf.broker_url
+    app.conf.broker_url = app.conf.broker_write_url = app.conf.broker_read_url = broker_url
+    app.pool.force_close_all()
+    app.control.purge()
+    yield broker_url
+    app.control.purge()
+    app.pool.force_close_all()
+    app.conf.broker_url = app.conf.broker_write_url = app.conf.broker_read_url = before
+
+
+@pytest.fixture
+def at_the_same_time() -> Any:
+    """`at_the_same_time(6, service, ...)`: outcomes of six callers that start together."""
+    return _at_the_same_time
