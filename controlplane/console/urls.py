@@ -1,0 +1,6 @@
+"""Addresses of this app."""
+
+from django.urls import URLPattern
+
+app_name = "console"
+urlpatterns: list[URLPattern] = []
