@@ -236,3 +236,44 @@ class UtilisationHour(TimestampedModel):
     def coverage(self) -> float | None:
         """Share of the expected samples that are there; None if none were expected."""
         return self.samples / self.expected_samples if self.expected_samples else None
+
+
+class Alert(TimestampedModel):
+    """Something that figures say and a person should look at; resolved when they stop saying it."""
+
+    class Kind(models.TextChoices):
+        SLOWER_THAN_CLASS = "slower_than_class", _("slower than its class")
+        EXPORTER_SILENT = "exporter_silent", _("exporter has gone silent")
+
+    kind = models.CharField(max_length=32, choices=Kind)
+    fingerprint = models.CharField(max_length=64)
+    """Kind and subject, so that the same fact does not open twice."""
+    node = models.ForeignKey("inventory.Node", on_delete=models.PROTECT, related_name="alerts")
+    accelerator = models.ForeignKey(
+        "inventory.Accelerator",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="alerts",
+    )
+    since = models.DateTimeField()
+    """When the fact began, which may be before anybody looked."""
+    opened_at = models.DateTimeField()
+    resolved_at = models.DateTimeField(null=True, blank=True)
+    facts = models.JSONField(default=dict)
+    """Numbers behind the alert, for example {"value": 310.0, "class_median": 930.0}."""
+    source = models.CharField(max_length=16, choices=Evidence)
+
+    class Meta:
+        ordering = ["-opened_at", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["fingerprint"],
+                condition=Q(resolved_at__isnull=True),
+                name="telemetry_alert_open_once",
+                violation_error_message=_("This alert is open already."),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.fingerprint
