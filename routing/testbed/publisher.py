@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import zmq
@@ -64,12 +64,12 @@ class KvPublisher:
 
     def _bind(self, socket: "zmq.Socket[bytes]", port: int) -> int:
         socket.bind(f"tcp://{self._host}:{port or '*'}")
-        address: bytes = socket.LAST_ENDPOINT
-        return int(address.decode().rstrip("\0").rsplit(":", 1)[1])
+        address = cast("bytes", socket.LAST_ENDPOINT).decode()
+        return int(address.rpartition(":")[2])
 
     def _answer_replays(self) -> None:
         # The descriptor fires once per change, so everything that waits is read.
-        while self._router.EVENTS & zmq.POLLIN:
+        while int(self._router.EVENTS) & zmq.POLLIN:
             frames = self._router.recv_multipart(zmq.NOBLOCK)
             if len(frames) == 3 and len(frames[2]) == 8:
                 self._replay(frames[0], int.from_bytes(frames[2], "big"))
