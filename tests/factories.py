@@ -1,4 +1,4 @@
-"""Rows with valid defaults. The cast: Olga operates the fleet, Ana owns project A, Ben project B."""
+"""Rows with valid defaults. Olga operates the fleet, Ana owns project A, Ben project B."""
 
 import itertools
 from typing import Any

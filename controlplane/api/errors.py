@@ -69,7 +69,7 @@ class IdempotencyKeyMalformedError(RequestError):
     code = "idempotency-key-malformed"
     title = _("Idempotency-Key cannot be used")
     message = _("The Idempotency-Key '{value}' cannot be used.")
-    hint = _("Use 8 to 128 characters of A–Z, a–z, 0–9, '.', '_', '~' and '-'.")
+    hint = _("Use 8 to 128 characters of A to Z, a to z, 0 to 9, '.', '_', '~' and '-'.")
 
 
 class IdempotencyInProgressError(DomainError):

@@ -26,14 +26,27 @@ def changed(before: Values, after: Values) -> tuple[Values, Values]:
 
 
 def safe(values: Values) -> Any:
-    """Plain JSON values; a field whose name says secret becomes 64 bits of its hash."""
+    """Plain JSON values; a field whose name says secret becomes 64 bits of its hash.
+
+    Fractions become text, since the chain's canonical form has whole numbers only.
+    """
     if values is None:
         return None
-    plain = json.loads(json.dumps(_hidden(values), cls=DjangoJSONEncoder, default=str))
+    plain = json.loads(json.dumps(_hidden(values), cls=_Encoder), parse_float=str)
     text = json.dumps(plain, sort_keys=True)
     if len(text) > LIMIT_BYTES:
         return {"cut": True, "bytes": len(text), "sha256": _sha256(text)}
     return plain
+
+
+class _Encoder(DjangoJSONEncoder):
+    """What Django cannot write stands as its text."""
+
+    def default(self, o: Any) -> Any:
+        try:
+            return super().default(o)
+        except TypeError:
+            return str(o)
 
 
 def _hidden(value: Any) -> Any:
@@ -44,6 +57,11 @@ def _hidden(value: Any) -> Any:
         }
     if isinstance(value, list | tuple):
         return [_hidden(inner) for inner in value]
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, str):
+        # PostgreSQL's JSON holds neither NUL nor half of a surrogate pair.
+        return value.replace("\0", "").encode("utf-8", "replace").decode()
     return value
 
 

@@ -1,20 +1,25 @@
 """Writes audit entries, in the transaction of the change they tell of."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Model
+from django.utils import timezone
 
 from controlplane.audit.models import AuditEntry
 from controlplane.audit.redaction import changed, safe
-from controlplane.common import origin, request_id
+from controlplane.common import labels, origin, request_id
+from controlplane.common.denials import Denial
 from controlplane.common.tenants import tenant_id_of
 
 if TYPE_CHECKING:
     from controlplane.tenancy.models import User
 
+DENIALS_FOLDED_WITHIN = timedelta(minutes=1)
 
-def record(
+
+def record(  # noqa: PLR0913 - keywords only, each a column of the entry
     *,
     actor: "User | None",
     action: str,
@@ -39,9 +44,9 @@ def record(
         auth_method=source.auth_method,
         source_ip=source.address or None,
         tenant_id=tenant_id_of(subject),
-        object_type=subject._meta.label_lower,  # noqa: SLF001 - Django's public model API
-        object_id=str(subject.pk),
-        object_repr=str(subject)[:200],
+        object_type=labels.type_label(subject),
+        object_id=labels.key_label(subject),
+        object_repr=labels.text_label(subject),
         action=action,
         result=result,
         reason=reason[:200],
@@ -49,4 +54,21 @@ def record(
         before=safe(before),
         after=safe(after),
         request_id=request_id.current(),
+    )
+
+
+def record_denial(denial: Denial) -> AuditEntry | None:
+    """Add an entry for a refused action; None if one within the last minute says the same."""
+    subject = denial.subject if denial.subject is not None else denial.actor
+    repeated = AuditEntry.objects.filter(
+        actor_id=denial.actor.pk,
+        action=denial.action,
+        object_id=labels.key_label(subject),
+        result=AuditEntry.Result.DENIED,
+        time__gt=timezone.now() - DENIALS_FOLDED_WITHIN,
+    )
+    if repeated.exists():
+        return None
+    return record(
+        actor=denial.actor, action=denial.action, subject=subject, result=AuditEntry.Result.DENIED
     )

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 class ConsoleRequest(HttpRequest):
     """A console request of a signed-in person."""
 
-    user: "User"  # type: ignore[assignment]  # the login decorator ruled out anonymous
+    # The login decorator ruled out anonymous.
+    user: "User"
     htmx: HtmxDetails
     request_id: str
 

@@ -1,11 +1,13 @@
-"""Gives every request an id that stands in logs, audit entries and problem documents."""
+"""Gives every request an id and an origin that stand in logs, audit entries and problems."""
 
 import uuid
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from controlplane.common import request_id
+from controlplane.common import origin, request_id
+from controlplane.common.addresses import client_address
 
 
 class RequestIdMiddleware:
@@ -18,10 +20,19 @@ class RequestIdMiddleware:
         given = request.headers.get("X-Request-Id", "")
         identifier = given if _is_uuid(given) else str(uuid.uuid4())
         request.request_id = identifier  # type: ignore[attr-defined]  # ConsoleRequest has it
-        with request_id.bound(identifier):
+        with request_id.bound(identifier), origin.bound(_origin(request)):
             response = self.get_response(request)
         response["X-Request-Id"] = identifier
         return response
+
+
+def _origin(request: HttpRequest) -> origin.Origin:
+    address = client_address(
+        request.META.get("REMOTE_ADDR", ""),
+        request.headers.get("X-Forwarded-For", ""),
+        trusted=settings.TRUSTED_PROXIES,
+    )
+    return origin.Origin(kind="system", auth_method="", address=address)
 
 
 def _is_uuid(text: str) -> bool:

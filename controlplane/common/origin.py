@@ -18,7 +18,8 @@ class Origin:
     """Peer address of the request, "" outside of one."""
 
 
-_current: ContextVar[Origin] = ContextVar("origin", default=Origin())
+_UNKNOWN = Origin()
+_current: ContextVar[Origin] = ContextVar("origin", default=_UNKNOWN)
 
 
 def current() -> Origin:

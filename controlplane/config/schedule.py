@@ -2,4 +2,19 @@
 
 from typing import Any
 
-SCHEDULE: dict[str, dict[str, Any]] = {}
+
+def every(seconds: float, task: str) -> dict[str, Any]:
+    """Send a task every `seconds`; a message that waited as long is dropped, as another is due."""
+    return {"task": task, "schedule": seconds, "options": {"expires": max(seconds, 5)}}
+
+
+SCHEDULE: dict[str, dict[str, Any]] = {
+    # Shows in the console that beat, broker and a worker are alive; stale after a minute.
+    "tick": every(10, "controlplane.operations.tasks.tick"),
+    # Well inside the 60 s after which an unchained entry is an alert.
+    "extend-audit-chain": every(5, "controlplane.audit.tasks.extend_chain"),
+    # A lost message costs at most this and the 30 s after which it counts as lost.
+    "sweep-operations": every(15, "controlplane.operations.tasks.sweep"),
+    # Records expire after a day, so an hour more does no harm.
+    "forget-idempotency-keys": every(3600, "controlplane.operations.tasks.forget_idempotency_keys"),
+}

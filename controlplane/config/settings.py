@@ -83,6 +83,8 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "controlplane.tenancy.middleware.PreferencesMiddleware",
+    "controlplane.console.middleware.ProblemPageMiddleware",
+    "controlplane.audit.middleware.DenialsMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",

@@ -62,7 +62,7 @@ def release(lease: Lease) -> bool:
     return row is not None
 
 
-def _one(statement: str, **values: object) -> tuple[Any, ...] | None:
+def _one(statement: str, **values: str | float) -> tuple[Any, ...] | None:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         row: tuple[Any, ...] | None = cursor.fetchone()

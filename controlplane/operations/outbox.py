@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import Model
 
-from controlplane.common import request_id
+from controlplane.common import labels, request_id
 from controlplane.common.tenants import tenant_id_of
 from controlplane.operations.models import OutboxEvent
 
@@ -13,9 +13,9 @@ def emit(type: str, *, subject: Model, data: dict[str, Any] | None = None) -> Ou
     """Add an event; whoever wants it hears it after the commit, at least once."""
     return OutboxEvent.objects.create(
         type=type,
-        subject_type=subject._meta.label_lower,  # noqa: SLF001 - Django's public model API
-        subject_id=str(subject.pk),
-        subject_repr=str(subject)[:200],
+        subject_type=labels.type_label(subject),
+        subject_id=labels.key_label(subject),
+        subject_repr=labels.text_label(subject),
         tenant_id=tenant_id_of(subject),
         data=data or {},
         request_id=request_id.current(),

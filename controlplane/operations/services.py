@@ -16,7 +16,7 @@ from django.db.models import F, Model, Q
 from django.utils import timezone
 
 from controlplane.audit import services as audit
-from controlplane.common import jobs, permissions, request_id
+from controlplane.common import jobs, labels, permissions, request_id
 from controlplane.common.errors import DomainError
 from controlplane.common.tenants import tenant_id_of
 from controlplane.operations import outbox
@@ -57,9 +57,9 @@ def start(
     operation = Operation.objects.create(
         kind=kind,
         task=task,
-        subject_type=subject._meta.label_lower if subject is not None else "",  # noqa: SLF001 - Django's public model API
-        subject_id=str(subject.pk) if subject is not None else "",
-        subject_repr=str(subject)[:200] if subject is not None else "",
+        subject_type=labels.type_label(subject),
+        subject_id=labels.key_label(subject),
+        subject_repr=labels.text_label(subject),
         tenant_id=tenant_id_of(subject),
         created_by_id=actor.pk if actor is not None else None,
         request_id=request_id.current(),

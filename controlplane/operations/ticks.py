@@ -1,4 +1,4 @@
-"""Beat's pulse: written by a task that beat sends, so it proves beat, broker and a worker at once."""
+"""Beat's pulse: a task that beat sends writes it, so it proves beat, broker and a worker."""
 
 from datetime import datetime
 

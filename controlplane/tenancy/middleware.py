@@ -7,6 +7,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
+from controlplane.common import origin
 from controlplane.tenancy.models import User
 
 _LANGUAGES = {code for code, _name in settings.LANGUAGES}
@@ -22,6 +23,7 @@ class PreferencesMiddleware:
         user = request.user
         if not isinstance(user, User):
             return self.get_response(request)
+        origin.refine(kind="user", auth_method="session")
         language = user.language if user.language in _LANGUAGES else translation.get_language()
         request.LANGUAGE_CODE = language or settings.LANGUAGE_CODE
         with translation.override(language), timezone.override(zoneinfo.ZoneInfo(user.time_zone)):

@@ -53,7 +53,9 @@ class Operation(TimestampedModel):
         ordering = ["-created_at", "-pk"]
         verbose_name = _("operation")
         indexes = [
-            models.Index(fields=["subject_type", "subject_id"], name="operations_operation_subject"),
+            models.Index(
+                fields=["subject_type", "subject_id"], name="operations_operation_subject"
+            ),
             models.Index(
                 fields=["sent_at"], condition=Q(state__in=["pending", "running"]),
                 name="operations_operation_open",

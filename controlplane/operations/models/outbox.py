@@ -29,7 +29,9 @@ class OutboxEvent(TimestampedModel):
                 fields=["created_at"], condition=Q(dispatched_at__isnull=True),
                 name="operations_outboxevent_open",
             ),
-            models.Index(fields=["subject_type", "subject_id"], name="operations_outboxevent_subject"),
+            models.Index(
+                fields=["subject_type", "subject_id"], name="operations_outboxevent_subject"
+            ),
         ]  # fmt: skip
 
     def __str__(self) -> str:

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class BeatTick(models.Model):
-    """When beat's last tick was worked off, per name; a stale one shows that beat or workers stand."""
+    """When the last tick of a name was worked off; a stale one shows that beat or workers stand."""
 
     name = models.CharField(max_length=32, primary_key=True)
     at = models.DateTimeField()

@@ -40,7 +40,7 @@ class ApiToken(TimestampedModel):
         return self.revoked_at is None and now < self.expires_at
 
     def allows_address(self, address: str) -> bool:
-        """True if the address lies in an allowed network; an unknown address only if none is set."""
+        """True if the address lies in an allowed network; without networks, any."""
         if not self.allowed_networks:
             return True
         if not address:
@@ -52,7 +52,7 @@ class ApiToken(TimestampedModel):
 
 
 class InferenceKey(TimestampedModel):
-    """Lets a client of a project use models through the routers; tenant and project never change."""
+    """Lets clients of a project use models through the routers; its project never changes."""
 
     tenant = models.ForeignKey(
         "tenancy.Tenant", on_delete=models.PROTECT, related_name="inference_keys"

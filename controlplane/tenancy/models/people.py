@@ -13,7 +13,10 @@ from controlplane.common.models import TimestampedModel
 
 USERNAME = RegexValidator(
     r"^[a-z0-9][a-z0-9._-]{0,63}$",
-    _("A user name has 1 to 64 characters: a–z, 0–9, '.', '_', '-', the first a letter or digit."),
+    _(
+        "A user name has 1 to 64 characters: a to z, 0 to 9, '.', '_', '-'; "
+        "the first is a letter or digit."
+    ),
 )
 
 

@@ -12,7 +12,7 @@ from controlplane.common.models import TimestampedModel
 
 SLUG = RegexValidator(
     re.compile(r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"),
-    _("A slug has 1 to 63 characters: a–z, 0–9 and '-', no '-' at the ends."),
+    _("A slug has 1 to 63 characters: a to z, 0 to 9 and '-', no '-' at the ends."),
 )
 NAME = RegexValidator(
     re.compile(r"^[^=+\-@\t\r]"),

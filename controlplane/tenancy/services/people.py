@@ -55,7 +55,7 @@ def set_preferences(
     changes = {name: value for name, value in chosen.items() if value is not None}
     for name, value in changes.items():
         setattr(user, name, value)
-    user.clean_fields(exclude={field.name for field in User._meta.fields} - set(changes))
+    user.clean_fields()
     user.save(update_fields=[*changes, "updated_at"])
     return user
 

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from controlplane.audit import services as audit
-from controlplane.common import permissions
+from controlplane.common import labels, permissions
 from controlplane.operations import outbox
 from controlplane.tenancy.errors import DuplicateError, TenantNotActiveError
 from controlplane.tenancy.models import Organisation, Project, Tenant, User
@@ -99,7 +99,7 @@ def rename_project(*, project_id: UUID, name: str, actor: User, reason: str = ""
 def set_jurisdictions(
     *, tenant_id: UUID, jurisdictions: Sequence[str], actor: User, reason: str
 ) -> Tenant:
-    """Say in which countries the tenant's requests may run; routers learn it by the next document."""
+    """Say in which countries the tenant's requests may run; empty is everywhere."""
     tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
     permissions.require(actor, "tenancy.change_tenant", tenant)
     before, after = tenant.jurisdictions, list(jurisdictions)
@@ -195,5 +195,4 @@ def _insert(row: Organisation | Tenant | Project) -> None:
     except IntegrityError as error:
         if "slug" not in str(error):
             raise
-        kind = row._meta.verbose_name
-        raise DuplicateError(kind=kind, slug=row.slug) from error
+        raise DuplicateError(kind=labels.kind_label(row), slug=row.slug) from error
