@@ -1,14 +1,12 @@
 """The outcome of a choice and its record: what was chosen, at which price, and what was out."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from routing.core.pricing import PriceTerms, Rows
+from routing.core.table import Flags, Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +31,12 @@ class Predicted:
     output_tokens: int = 0
     destination_hit_tokens: int = 0
     """Prompt tokens expected in the destination's own cache; with a pair the rest is moved."""
+    indexed_tokens: int = 0
+    """The hit before trust, what the index alone says; trust is learned against it."""
     wait_seconds: float = float("nan")
+    """Queue and admission."""
+    admission_seconds: float = 0.0
+    """Part of the wait that is for memory or for a free sequence."""
     transfer_seconds: float = float("nan")
 
 
@@ -41,12 +44,14 @@ class Predicted:
 class Candidates:
     """Every endpoint that passed the filters, with its price term by term.
 
-    `terms` are arrays of shape `(len(ids),)` in seconds; policies without a price have none.
+    All arrays have the length of the endpoint table; `rows` says which of its rows took part.
     """
 
-    ids: tuple[str, ...] = ()
-    prefill_ids: tuple[str | None, ...] = ()
-    terms: Mapping[str, Floats] = field(default_factory=dict)
+    rows: Rows
+    prefill_rows: Rows | None = None
+    """Row of each endpoint's best prefill endpoint, -1 where its prompt is computed locally."""
+    terms: PriceTerms | None = None
+    """`None` for policies that have no price."""
     hit_tokens: Floats | None = None
     signal_age_seconds: Floats | None = None
     """Seconds since the engine was last heard; NaN when it never was."""
@@ -73,7 +78,7 @@ class Decision:
     runner_up: str | None = None
     reason: str = ""
     """The rule that decided, in a few words."""
-    candidates: Candidates = field(default_factory=Candidates)
+    candidates: Candidates | None = None
     endpoint_ids: tuple[str, ...] = ()
     removed: tuple[tuple[str, Flags], ...] = ()
     """Per rule, in order, which of `endpoint_ids` it removed."""
@@ -112,26 +117,31 @@ class Decision:
             "margin_seconds": _number(self.margin_seconds),
             "runner_up": self.runner_up,
             "reason": self.reason,
-            "candidates": _candidate_rows(self.candidates),
+            "candidates": self._candidate_rows(),
             "rejected": [
                 {"endpoint": endpoint, "rule": rule} for endpoint, rule in self.rejected.items()
             ],
             "degraded": list(self.degraded),
         }
 
+    def _candidate_rows(self) -> list[dict[str, Any]]:
+        found = self.candidates
+        return [] if found is None else [self._candidate(found, row) for row in found.rows]
 
-def _candidate_rows(candidates: Candidates) -> list[dict[str, Any]]:
-    hits, ages = candidates.hit_tokens, candidates.signal_age_seconds
-    return [
-        {
-            "endpoint": endpoint,
-            "prefill": candidates.prefill_ids[row] if candidates.prefill_ids else None,
-            "hit_tokens": None if hits is None else _number(hits[row]),
-            "signal_age_seconds": None if ages is None else _number(ages[row]),
-            "terms": {name: _number(values[row]) for name, values in candidates.terms.items()},
+    def _candidate(self, found: Candidates, row: int) -> dict[str, Any]:
+        prefill = -1 if found.prefill_rows is None else int(found.prefill_rows[row])
+        names = PriceTerms.__dataclass_fields__ if found.terms is not None else ()
+        return {
+            "endpoint": self.endpoint_ids[row],
+            "prefill": None if prefill < 0 else self.endpoint_ids[prefill],
+            "hit_tokens": _at(found.hit_tokens, row),
+            "signal_age_seconds": _at(found.signal_age_seconds, row),
+            "terms": {name: _number(getattr(found.terms, name)[row]) for name in names},
         }
-        for row, endpoint in enumerate(candidates.ids)
-    ]
+
+
+def _at(column: Floats | None, row: int) -> int | float | None:
+    return None if column is None else _number(column[row])
 
 
 def _number(value: Any) -> int | float | None:

@@ -31,7 +31,7 @@ class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of every part: immutable, and a field that is not defined here is an error."""
 
 
-class KvContract(_Strict, kw_only=True):
+class KvContract(_Strict, frozen=True, kw_only=True):
     """What two endpoints must agree on to hand over KV. `None` is unknown, never "any"."""
 
     engine: Slug
@@ -56,7 +56,7 @@ class KvContract(_Strict, kw_only=True):
     """What this endpoint's link moves, one direction."""
 
 
-class SpeedPrior(_Strict, kw_only=True):
+class SpeedPrior(_Strict, frozen=True, kw_only=True):
     """Expected speed of a class before anything was measured; see `routing.core.roofline`."""
 
     prefill_tokens_per_second: Rate
@@ -67,7 +67,7 @@ class SpeedPrior(_Strict, kw_only=True):
     kv_bytes_per_token: Positive
 
 
-class EndpointSpec(_Strict, kw_only=True):
+class EndpointSpec(_Strict, frozen=True, kw_only=True):
     """One address that takes requests, in one life of its process."""
 
     id: Slug
@@ -94,7 +94,7 @@ class EndpointSpec(_Strict, kw_only=True):
     """Time over which a fresh endpoint grows to its full share of requests."""
 
 
-class ModelSpec(_Strict, kw_only=True):
+class ModelSpec(_Strict, frozen=True, kw_only=True):
     """A model name that clients may ask for."""
 
     name: Slug
@@ -104,7 +104,7 @@ class ModelSpec(_Strict, kw_only=True):
     """Name of the base model when this name is an adapter."""
 
 
-class ConsortParameters(_Strict, kw_only=True):
+class ConsortParameters(_Strict, frozen=True, kw_only=True):
     """Weights of the price; defaults and their reasons are in `routing.core.pricing`."""
 
     harm_weight: Annotated[float, msgspec.Meta(ge=0)] = 1.0
@@ -114,14 +114,14 @@ class ConsortParameters(_Strict, kw_only=True):
     leave_home_factor: Annotated[float, msgspec.Meta(ge=0)] = 4.0
 
 
-class Policy(_Strict, kw_only=True):
+class Policy(_Strict, frozen=True, kw_only=True):
     """How an endpoint is chosen. `parameters` are read by `consort` only."""
 
     name: PolicyName = "consort"
     parameters: ConsortParameters = msgspec.field(default_factory=ConsortParameters)
 
 
-class PromptIdentity(_Strict, kw_only=True):
+class PromptIdentity(_Strict, frozen=True, kw_only=True):
     """How a prompt becomes block keys. `bytes` needs no tokenizer."""
 
     mode: Literal["bytes"] = "bytes"
@@ -130,7 +130,7 @@ class PromptIdentity(_Strict, kw_only=True):
     """First guess; learned from the engines' usage afterwards."""
 
 
-class Disaggregation(_Strict, kw_only=True):
+class Disaggregation(_Strict, frozen=True, kw_only=True):
     """Whether and when a prompt is computed on another endpoint than its output."""
 
     protocol: Literal["nixl"] = "nixl"
@@ -141,14 +141,14 @@ class Disaggregation(_Strict, kw_only=True):
     """Below this a prompt is always computed where it is decoded."""
 
 
-class Admission(_Strict, kw_only=True):
+class Admission(_Strict, frozen=True, kw_only=True):
     """When a request is queued or refused instead of sent."""
 
     maximum_wait_seconds: Seconds = 120.0
     """Expected wait over which a request is refused with 429."""
 
 
-class TenantSpec(_Strict, kw_only=True):
+class TenantSpec(_Strict, frozen=True, kw_only=True):
     """Limits of a tenant; `None` is no limit at this level."""
 
     tenant: Slug
@@ -158,7 +158,7 @@ class TenantSpec(_Strict, kw_only=True):
     """Where this tenant's requests and KV may be; an endpoint without one is out."""
 
 
-class KeySpec(_Strict, kw_only=True):
+class KeySpec(_Strict, frozen=True, kw_only=True):
     """An inference key: who may ask, never the secret itself."""
 
     id: Slug
@@ -170,7 +170,7 @@ class KeySpec(_Strict, kw_only=True):
     """Unix time; `None` never expires."""
 
 
-class Limits(_Strict, kw_only=True):
+class Limits(_Strict, frozen=True, kw_only=True):
     """Bounds that protect a router."""
 
     body_bytes: Positive = 32 * 1024 * 1024
@@ -181,7 +181,7 @@ class Limits(_Strict, kw_only=True):
     attempts: Annotated[int, msgspec.Meta(ge=1, le=10)] = 3
 
 
-class PoolDocument(_Strict, kw_only=True):
+class PoolDocument(_Strict, frozen=True, kw_only=True):
     """Everything a router needs to serve one pool."""
 
     schema_version: Literal[1] = 1

@@ -32,6 +32,7 @@ _KEPT_FLOATS: Final = (
     "waiting",
     "kv_usage",
     "others",
+    "others_waiting",
     "observed_at",
     "reported_capacity_tokens",
     "reported_block_tokens",
@@ -39,6 +40,7 @@ _KEPT_FLOATS: Final = (
     "open_until",
     "first_seen_at",
     "prefill_seconds_per_token",
+    "first_step_factor",
     "step_seconds",
     "step_seconds_per_sequence",
     "step_seconds_per_context_token",
@@ -85,6 +87,8 @@ class EndpointTable:
     kv_usage: Floats
     others: Floats
     """Requests in the engine that this router did not send."""
+    others_waiting: Floats
+    """Those of them that wait."""
     observed_at: Floats
     reported_capacity_tokens: Floats
     reported_block_tokens: Floats
@@ -94,6 +98,8 @@ class EndpointTable:
     """Time until which the breaker keeps the endpoint out; -inf when closed."""
     first_seen_at: Floats
     prefill_seconds_per_token: Floats
+    first_step_factor: Floats
+    """Steps that pass until a computed prompt shows its first token."""
     step_seconds: Floats
     step_seconds_per_sequence: Floats
     step_seconds_per_context_token: Floats
@@ -114,6 +120,7 @@ class EndpointTable:
         for name in _KEPT_FLOATS:
             setattr(self, name, np.full(count, np.nan))
         self.others[:] = 0.0
+        self.others_waiting[:] = 0.0
         self.trust[:] = 1.0
         self.open_until[:] = -np.inf
         self.first_seen_at[:] = now
@@ -140,6 +147,7 @@ class EndpointTable:
         self.capacity_tokens = _floats(specs, "kv_capacity_tokens")
         self.block_tokens = _floats(specs, "block_size_tokens")
         self.ramp_seconds = _floats(specs, "ramp_seconds")
+        self.has_ramp = bool((self.ramp_seconds > 0).any())
         self.price_per_second = _floats(specs, "price_per_hour") / 3600
         self.jurisdictions = tuple(spec.jurisdiction for spec in specs)
 
@@ -149,6 +157,7 @@ class EndpointTable:
     def set_speeds(self, row: int, speeds: SpeedPrior) -> None:
         """Write what an endpoint is expected to do; the columns are seconds, not rates."""
         self.prefill_seconds_per_token[row] = 1.0 / speeds.prefill_tokens_per_second
+        self.first_step_factor[row] = 1.0
         self.step_seconds[row] = speeds.step_seconds
         self.step_seconds_per_sequence[row] = speeds.step_seconds_per_sequence
         self.step_seconds_per_context_token[row] = speeds.step_seconds_per_context_token

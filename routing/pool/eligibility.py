@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from routing.core.request import InferenceRequest
 from routing.core.table import EndpointTable, Flags
 
 
@@ -35,11 +34,21 @@ class EligibilityRules:
         self._base: dict[tuple[str, ...] | None, Eligibility] = {}
 
     def of(
-        self, request: InferenceRequest, *, exclude: frozenset[str], has_breakers: bool, now: float
+        self,
+        jurisdictions: tuple[str, ...] | None,
+        *,
+        prompt_tokens: int,
+        exclude: frozenset[str],
+        has_breakers: bool,
+        now: float,
     ) -> Eligibility:
-        """Endpoints that may serve the request at this moment."""
-        base = self._base_of(request.jurisdictions)
-        dynamic = self._dynamic(request, exclude=exclude, has_breakers=has_breakers, now=now)
+        """Endpoints that may serve such a request at this moment."""
+        base = self._base_of(jurisdictions)
+        dynamic = self._too_short(prompt_tokens)
+        if has_breakers:
+            dynamic.append(("breaker", self._broken(now)))
+        if exclude:
+            dynamic.append(("excluded", self._excluded(exclude)))
         if not dynamic:
             return base
         answers, prefills, removed = base.answers, base.prefills, list(base.removed)
@@ -77,28 +86,24 @@ class EligibilityRules:
             forbidden=bool(able.any() and not (able & allowed).any()),
         )
 
-    def _dynamic(
-        self, request: InferenceRequest, *, exclude: frozenset[str], has_breakers: bool, now: float
-    ) -> list[tuple[str, Flags]]:
-        table, found = self._table, []
-        needed = request.parsed.prompt_tokens
-        if needed > table.shortest_model_len:
-            # The count is an estimate: the longest endpoints stay, their engine knows exactly.
-            longest = table.max_model_len.max()
-            found.append(
-                (
-                    "context-length",
-                    (table.max_model_len < needed) & (table.max_model_len < longest),
-                )
-            )
-        if has_breakers:
-            # A breaker whose time is over lets one request through to find out.
-            closed = np.isneginf(table.open_until)
-            probe = (table.open_until <= now) & (table.requests == 0)
-            found.append(("breaker", ~(closed | probe)))
-        if exclude:
-            rows = [table.row_of[name] for name in exclude if name in table.row_of]
-            out = np.zeros(len(table), dtype=np.bool_)
-            out[rows] = True
-            found.append(("excluded", out))
-        return found
+    def _too_short(self, prompt_tokens: int) -> list[tuple[str, Flags]]:
+        table = self._table
+        if prompt_tokens <= table.shortest_model_len:
+            return []
+        # The count is an estimate: the longest endpoints stay, their engine knows exactly.
+        longest = table.max_model_len.max()
+        short = (table.max_model_len < prompt_tokens) & (table.max_model_len < longest)
+        return [("context-length", short)]
+
+    def _broken(self, now: float) -> Flags:
+        table = self._table
+        # A breaker whose time is over lets one request through to find out.
+        closed = np.isneginf(table.open_until)
+        probe = (table.open_until <= now) & (table.requests == 0)
+        broken: Flags = ~(closed | probe)
+        return broken
+
+    def _excluded(self, names: frozenset[str]) -> Flags:
+        out = np.zeros(len(self._table), dtype=np.bool_)
+        out[[self._table.row_of[name] for name in names if name in self._table.row_of]] = True
+        return out

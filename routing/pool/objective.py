@@ -1,0 +1,126 @@
+"""The policy `consort`: the cheapest endpoint in seconds, near-ties to the longer hit.
+
+For each endpoint of role decode the decider compares computing the prompt there with its cheapest
+allowed pair, both in the same seconds; short or mostly cached prompts stay local. What is equal in
+price and hit is drawn at random, so that several routers do not march in step.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from routing.core import pricing
+from routing.core.pricing import Demand, PriceTerms, Quote, Rows
+from routing.core.table import Floats
+from routing.pool.eligibility import Eligibility
+from routing.pool.knowledge import Knowledge
+from routing.pool.pairs import PairTable
+
+MAX_CELLS = 4096
+"""Pairs priced per request; above it only the cheapest prefill endpoints are looked at."""
+MIN_LINES = 16
+_EQUAL_SECONDS = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priced:
+    """All endpoints with their best way of computing the prompt; arrays over the table's rows."""
+
+    rows: Rows
+    """Rows that may answer."""
+    terms: PriceTerms
+    prefill_rows: Rows | None
+    """Best prefill row, -1 for local; `None` when no pair was considered."""
+    hit_tokens: Floats
+    """Trusted hit where the prompt is computed."""
+    local_hit_tokens: Floats
+    admission: Floats
+
+    def cheapest_wait(self) -> float:
+        """Shortest wait among the endpoints that may answer."""
+        return float(self.terms.wait[self.rows].min())
+
+
+def price(
+    known: Knowledge, demand: Demand, eligible: Eligibility, *, one_place: bool, now: float
+) -> Priced:
+    """Price every endpoint; `one_place` keeps pairs within one jurisdiction."""
+    table, pairs, document = known.table, known.pairs, known.document
+    quote = Quote(table, demand, document.policy.parameters, now=now)
+    terms, hits = quote.local(), demand.hit_tokens
+    prefill_rows: Rows | None = None
+    if pairs.exists and eligible.prefills.any():
+        costs = pairs.costs(eligible.prefills, one_place=one_place, now=now)
+        found = _best_pairs(quote, pairs, demand, costs)
+        paired = quote.pairs(
+            found.prompt, found.chosen, decode_rows=pairs.decode_rows, transfer=found.transfer
+        )
+        work = demand.prompt_tokens - hits[pairs.decode_rows]
+        use = (
+            np.isfinite(found.transfer)
+            & (paired.total < terms.total[pairs.decode_rows])
+            & (work >= document.disaggregation.minimum_uncached_tokens)
+        )
+        terms = pricing.merged(terms, paired, rows=pairs.decode_rows, use=use)
+        prefill_rows = np.full(len(table), -1, dtype=np.intp)
+        prefill_rows[pairs.decode_rows[use]] = found.lines[found.chosen][use]
+        hits = np.where(prefill_rows < 0, hits, hits[prefill_rows])
+    return Priced(
+        rows=np.flatnonzero(eligible.answers),
+        terms=terms,
+        prefill_rows=prefill_rows,
+        hit_tokens=hits,
+        local_hit_tokens=demand.hit_tokens,
+        admission=quote.admission,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _BestPairs:
+    prompt: pricing.PromptSide
+    lines: Rows
+    """Table rows of the prefill endpoints in `prompt`."""
+    chosen: Rows
+    """Per decode row the position in `lines`."""
+    transfer: Floats
+    """Seconds; inf where no pair is allowed."""
+
+
+def _best_pairs(quote: Quote, pairs: PairTable, demand: Demand, costs: Floats) -> _BestPairs:
+    lines = pairs.prefill_rows
+    prompt = quote.prompt_side(lines)
+    if costs.size > MAX_CELLS:
+        keep = max(MIN_LINES, MAX_CELLS // costs.shape[1])
+        able = np.where(np.isfinite(costs).any(axis=1), prompt.total, np.inf)
+        few = np.argsort(able)[:keep]
+        lines, costs = lines[few], costs[few]
+        prompt = quote.prompt_side(lines)
+    moved = demand.prompt_tokens - demand.hit_tokens[pairs.decode_rows]
+    transfer = costs * moved
+    chosen = (prompt.total[:, None] + transfer).argmin(axis=0)
+    return _BestPairs(prompt, lines, chosen, transfer[chosen, np.arange(len(chosen))])
+
+
+def pick(priced: Priced, *, tie_share: float, rng: np.random.Generator) -> int:
+    """Position in `priced.rows` of the endpoint to use."""
+    totals = priced.terms.total[priced.rows]
+    near = np.flatnonzero(totals <= totals.min() * (1.0 + tie_share))
+    if len(near) == 1:
+        return int(near[0])
+    hits = priced.hit_tokens[priced.rows[near]]
+    near = near[hits >= hits.max() - 0.5]
+    costs = totals[near]
+    near = near[costs <= costs.min() + _EQUAL_SECONDS]
+    return int(near[0] if len(near) == 1 else rng.choice(near))
+
+
+def following(priced: Priced, first: int, *, count: int) -> list[int]:
+    """Positions of the next cheapest endpoints after `first`, at most `count`."""
+    totals = priced.terms.total[priced.rows]
+    wanted = min(count + 1, len(totals))
+    if wanted < len(totals):
+        few = np.argpartition(totals, wanted - 1)[:wanted]
+    else:
+        few = np.arange(len(totals))
+    ordered = few[np.argsort(totals[few], kind="stable")]
+    return [int(position) for position in ordered if position != first][:count]

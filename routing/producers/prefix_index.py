@@ -1,0 +1,178 @@
+"""Approximate prefix index: which instances probably hold which blocks, from our own decisions.
+
+One dictionary maps a block key to a bit mask of instances (bit = slot), so that matching is one
+walk over the prompt's keys whatever the size of the pool. Each instance has an LRU list bounded by
+its KV capacity; keys are touched from the deepest to the first, so that a prefix outlives what
+follows it.
+
+An entry of a request in flight is *speculative*: it counts at once, so that a burst of siblings
+stays together, and is withdrawn if the request fails before its prompt was computed.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+
+from routing.core.table import Floats
+
+MAX_ENTRIES = 4_000_000
+"""Bound over all instances; each gets an equal share of it at most."""
+_CONFIRMED = 0
+_FEW = 8
+
+
+class _Holdings:
+    __slots__ = ("anonymous", "keys", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.keys: OrderedDict[int, int] = OrderedDict()
+        """Block key to the number of the lease that hopes for it, or `_CONFIRMED`; oldest first."""
+        self.limit = limit
+        self.anonymous = 0
+
+
+class PrefixIndex:
+    """Slots are handed out by `add` and stay until `remove`."""
+
+    def __init__(self) -> None:
+        self._masks: dict[int, int] = {}
+        self._slots: list[_Holdings | None] = []
+
+    @property
+    def slot_count(self) -> int:
+        """Length of the arrays that `match` returns."""
+        return len(self._slots)
+
+    def entries(self, slot: int) -> int:
+        """Blocks believed to be at an instance."""
+        holdings = self._slots[slot]
+        return 0 if holdings is None else len(holdings.keys)
+
+    def add(self, *, capacity_blocks: int) -> int:
+        """A slot for an instance with an empty cache."""
+        fresh = _Holdings(max(1, capacity_blocks))
+        for slot, holdings in enumerate(self._slots):
+            if holdings is None:
+                self._slots[slot] = fresh
+                return slot
+        self._slots.append(fresh)
+        return len(self._slots) - 1
+
+    def set_capacity(self, slot: int, blocks: int) -> None:
+        """Follow the size that the engine reports; the oldest entries go if it is smaller."""
+        holdings = self._slots[slot]
+        if holdings is not None:
+            share = MAX_ENTRIES // max(1, len(self._slots))
+            holdings.limit = max(1, min(blocks, share))
+            self._evict(slot, holdings)
+
+    def clear(self, slot: int) -> None:
+        """The instance's cache is empty."""
+        holdings = self._slots[slot]
+        if holdings is not None:
+            for key in holdings.keys:
+                self._unset(key, slot)
+            holdings.keys.clear()
+
+    def remove(self, slot: int) -> None:
+        """The instance is gone; its slot may be used again."""
+        self.clear(slot)
+        self._slots[slot] = None
+
+    def match(self, keys: Sequence[int]) -> Floats:
+        """How many leading blocks each slot holds, shape `(slot_count,)`."""
+        depths: Floats = np.zeros(len(self._slots))
+        if not keys:
+            return depths
+        get = self._masks.get
+        last = alive = get(keys[0], 0)
+        for depth, key in enumerate(keys):
+            mask = get(key, 0)
+            if mask is last:
+                continue
+            last = mask
+            still = alive & mask
+            if still != alive:
+                self._set_depth(depths, alive & ~still, depth)
+                alive = still
+                if not alive:
+                    return depths
+        self._set_depth(depths, alive, len(keys))
+        return depths
+
+    def _set_depth(self, depths: Floats, slots: int, depth: int) -> None:
+        if not depth or not slots:
+            return
+        if slots.bit_count() > _FEW:
+            raw = slots.to_bytes((len(depths) + 7) // 8, "little")
+            bits = np.unpackbits(np.frombuffer(raw, dtype=np.uint8), bitorder="little")
+            depths[bits[: len(depths)].view(np.bool_)] = depth
+            return
+        while slots:
+            lowest = slots & -slots
+            depths[lowest.bit_length() - 1] = depth
+            slots ^= lowest
+
+    def insert(self, slot: int, keys: Sequence[int], *, lease: int = _CONFIRMED) -> None:
+        """Believe that an instance holds these blocks; with a lease number it is a hope."""
+        holdings = self._slots[slot]
+        if holdings is None:
+            return
+        known, masks, bit = holdings.keys, self._masks, 1 << slot
+        # Neighbouring blocks mostly share one mask: one object for all of them saves memory and
+        # lets `match` compare by identity.
+        before, after = -1, -1
+        for key in reversed(keys):
+            state = known.get(key)
+            if state is None:
+                mask = masks.get(key, 0)
+                if mask is not before:
+                    before, after = mask, mask | bit
+                masks[key] = after
+                known[key] = lease
+            else:
+                if state != _CONFIRMED:
+                    known[key] = lease
+                known.move_to_end(key)
+        if len(known) > holdings.limit:
+            self._evict(slot, holdings)
+
+    def confirm(self, slot: int, keys: Sequence[int]) -> None:
+        """The prompt was computed there: hopes become entries."""
+        self.insert(slot, keys, lease=_CONFIRMED)
+
+    def withdraw(self, slot: int, keys: Sequence[int], *, lease: int) -> None:
+        """The request failed before its prompt was computed: drop what only it hoped for."""
+        holdings = self._slots[slot]
+        if holdings is None:
+            return
+        for key in keys:
+            if holdings.keys.get(key) == lease:
+                del holdings.keys[key]
+                self._unset(key, slot)
+
+    def occupy(self, slot: int, blocks: int) -> None:
+        """Output takes blocks that no prompt will match, and pushes out older ones."""
+        holdings = self._slots[slot]
+        if holdings is None:
+            return
+        for _ in range(min(blocks, holdings.limit)):
+            # Negative keys cannot be block keys; they age and leave like any other.
+            holdings.anonymous -= 1
+            holdings.keys[holdings.anonymous] = _CONFIRMED
+        self._evict(slot, holdings)
+
+    def _evict(self, slot: int, holdings: _Holdings) -> None:
+        while len(holdings.keys) > holdings.limit:
+            key, _ = holdings.keys.popitem(last=False)
+            self._unset(key, slot)
+
+    def _unset(self, key: int, slot: int) -> None:
+        mask = self._masks.get(key)
+        if mask is not None:
+            rest = mask & ~(1 << slot)
+            if rest:
+                self._masks[key] = rest
+            else:
+                del self._masks[key]
