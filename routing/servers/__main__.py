@@ -1,0 +1,153 @@
+"""Run a router: `python -m routing.servers --name r1 --state-dir DIR --admin-token-file FILE …`."""
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import uvloop
+
+from routing.servers import clock
+from routing.servers.admin import AdminPort
+from routing.servers.decisions import DecisionRing
+from routing.servers.documents import Directory
+from routing.servers.errors import openai_error_body, problem_body
+from routing.servers.files import StateFolderBusyError, claim_folder
+from routing.servers.http import HttpServer, ServerLimits
+from routing.servers.metrics import RouterMetrics
+from routing.servers.public import PublicPort
+from routing.servers.scrape import Scraper
+from routing.servers.spool import UsageSpool
+from routing.servers.state import RouterState
+from routing.servers.upstream import UpstreamPool
+
+ADMIN_BODY_BYTES = 8 * 1024 * 1024 + 1
+"""One more than a document may have, so that the document's own error is given."""
+MINIMUM_TOKEN_CHARACTERS = 16
+
+logger = logging.getLogger("routing.servers")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run until SIGTERM or SIGINT; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(
+        level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    try:
+        token = _read_token(options.admin_token_file)
+        lock = claim_folder(options.state_dir)
+    except (OSError, ValueError, StateFolderBusyError) as error:
+        logger.error("%s", error)  # noqa: TRY400 - the sentence is the whole story
+        return 2
+    with lock:
+        return uvloop.run(_run(options, token))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m routing.servers", description=__doc__)
+    parser.add_argument("--name", required=True, help="name of this router in records and usage")
+    parser.add_argument("--host", default="127.0.0.1", help="address of both ports")
+    parser.add_argument("--port", type=int, default=8080, help="inference port, 0: any")
+    parser.add_argument("--admin-port", type=int, default=8081, help="admin port, 0: any")
+    parser.add_argument("--state-dir", type=Path, required=True, help="documents and usage spool")
+    parser.add_argument(
+        "--admin-token-file", type=Path, required=True, help="file with the admin port's token"
+    )
+    parser.add_argument(
+        "--spool-megabytes", type=int, default=512, help="most usage kept while nobody fetches it"
+    )
+    parser.add_argument(
+        "--drain-seconds", type=float, default=8.0, help="time for running requests at the end"
+    )
+    parser.add_argument("--log-level", default="info", choices=["debug", "info", "warning"])
+    return parser
+
+
+def _read_token(path: Path) -> bytes:
+    token = path.read_bytes().strip()
+    if len(token) < MINIMUM_TOKEN_CHARACTERS:
+        raise ValueError(
+            f"The token in {path} has {len(token)} characters; at least"
+            f" {MINIMUM_TOKEN_CHARACTERS} are needed."
+        )
+    return token
+
+
+async def _run(options: argparse.Namespace, token: bytes) -> int:
+    state = _state(options)
+    state.directory.load_kept()
+    scraper = Scraper(state)
+    state.directory.on_change = scraper.follow_documents
+    scraper.follow_documents()
+    public = HttpServer(
+        PublicPort(state),
+        limits=ServerLimits(body_bytes=lambda: state.directory.body_bytes),
+        error_body=openai_error_body,
+    )
+    admin = HttpServer(
+        AdminPort(state, token=token),
+        limits=ServerLimits(body_bytes=lambda: ADMIN_BODY_BYTES, connections=256),
+        error_body=problem_body,
+    )
+    try:
+        port = await public.start(options.host, options.port)
+        admin_port = await admin.start(options.host, options.admin_port)
+    except OSError as error:
+        logger.error("A port cannot be opened on %s: %s.", options.host, error)  # noqa: TRY400 - the sentence is the whole story
+        state.spool.close()
+        return 2
+    _say_ready(port, admin_port)
+    await _stop_signal()
+    state.is_draining = True
+    await public.stop(drain_seconds=options.drain_seconds)
+    await scraper.stop()
+    state.upstreams.close()
+    state.spool.close()
+    await admin.stop(drain_seconds=0.5)
+    return 0
+
+
+def _state(options: argparse.Namespace) -> RouterState:
+    folder: Path = options.state_dir
+    try:
+        software = version("consort")
+    except PackageNotFoundError:
+        software = "unknown"
+    return RouterState(
+        name=options.name,
+        software=software,
+        started_at=clock.unix_now(),
+        directory=Directory(folder / "documents", router_name=options.name),
+        spool=UsageSpool(
+            folder / "usage", router=options.name, max_bytes=options.spool_megabytes * 2**20
+        ),
+        upstreams=UpstreamPool(),
+        metrics=RouterMetrics(),
+        decisions=DecisionRing(),
+    )
+
+
+def _say_ready(port: int, admin_port: int) -> None:
+    """One JSON line, for whoever started this process with port 0."""
+    line = {"ready": True, "port": port, "admin_port": admin_port, "pid": os.getpid()}
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+async def _stop_signal() -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, stop.set)
+    await stop.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

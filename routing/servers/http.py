@@ -1,0 +1,384 @@
+"""A small HTTP/1.1 server on raw asyncio: one parser per connection, one task per request.
+
+A handler gets a request whose body is complete and the connection to answer on. Everything is
+bounded: header bytes, body bytes, connections, idle time, and what a slow reader may leave unsent
+(its producer is paused). A client that goes away cancels the task of its request.
+"""
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import Any, Protocol, cast
+
+import httptools
+
+logger = logging.getLogger(__name__)
+
+WRITE_HIGH_WATER = 256 * 1024
+LINGER_SECONDS = 1.0
+TICK_SECONDS = 1.0
+
+_STATUS_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
+}
+
+_UPGRADE = (400, "Upgrading the connection is not offered; speak HTTP/1.1 without 'upgrade'.")
+
+
+def _status_line(status: int) -> bytes:
+    """Engines may answer with a number that has no standard phrase."""
+    return _STATUS_LINES.get(status) or b"HTTP/1.1 %d Unknown\r\n" % status
+
+
+@dataclass(slots=True, kw_only=True)
+class HttpRequest:
+    """A complete request; header names are lower case, of equal ones the last counts."""
+
+    method: str
+    path: str
+    query: str
+    headers: dict[bytes, bytes]
+    body: bytes
+
+
+class Producer(Protocol):
+    """Where the bytes of a streamed answer come from."""
+
+    def pause_reading(self) -> None:
+        """Stop; the client does not keep up."""
+
+    def resume_reading(self) -> None:
+        """Go on."""
+
+
+Handler = Callable[[HttpRequest, "Connection"], Coroutine[Any, Any, None]]
+ErrorBody = Callable[[int, str], bytes]
+"""Status and sentence to the JSON body of an error that the server itself reports."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLimits:
+    """Bounds of a server; `body_bytes` is asked per request because documents change it."""
+
+    body_bytes: Callable[[], int]
+    header_bytes: int = 64 * 1024
+    idle_seconds: float = 75.0
+    request_seconds: float = 120.0
+    """Time in which a started request must have arrived completely."""
+    connections: int = 16_384
+
+
+class HttpServer:
+    """Listens, keeps the set of open connections and ends idle ones."""
+
+    def __init__(self, handler: Handler, *, limits: ServerLimits, error_body: ErrorBody) -> None:
+        self.handler = handler
+        self.limits = limits
+        self.error_body = error_body
+        self.connections: set[Connection] = set()
+        self.closing = False
+        self.date_line = b""
+        self._server: asyncio.Server | None = None
+        self._ticker: asyncio.TimerHandle | None = None
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen and return the port, which the kernel chooses for 0. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: Connection(self), host, port, backlog=1024, reuse_address=True
+        )
+        self._tick()
+        return cast(int, self._server.sockets[0].getsockname()[1])
+
+    async def stop(self, *, drain_seconds: float) -> None:
+        """Accept nothing more, let running requests end for so long, then close what is left."""
+        self.closing = True
+        loop = asyncio.get_running_loop()
+        if self._server:
+            self._server.close()
+        deadline = loop.time() + drain_seconds
+        for connection in list(self.connections):
+            connection.close_if_idle()
+        while self.connections and loop.time() < deadline:
+            await asyncio.sleep(0.02)
+        for connection in list(self.connections):
+            connection.abort()
+        if self._ticker:
+            self._ticker.cancel()
+
+    def _tick(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.date_line = b"date: %b\r\n" % formatdate(usegmt=True).encode()
+        now = loop.time()
+        for connection in list(self.connections):
+            connection.check_age(now)
+        self._ticker = loop.call_later(TICK_SECONDS, self._tick)
+
+
+class Connection(asyncio.Protocol):
+    """One client connection: parses requests in turn and writes their answers."""
+
+    def __init__(self, server: HttpServer) -> None:
+        self.server = server
+        self.closed = False
+        self.paused = False
+        self.producer: Producer | None = None
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpRequestParser(self)
+        self._task: asyncio.Task[None] | None = None
+        self._queue: deque[tuple[HttpRequest, bool, bool]] = deque()
+        self._failure: tuple[int, str] | None = None
+        self._discarding = False
+        self._active_at = self._loop.time()
+        self._head_bytes = 0
+        self._keep_alive = True
+        self._chunked = True
+        self._reading = True
+        self.answered = False
+        """Bytes of an answer to the current request have been written."""
+        self.on_message_begin()
+        self._receiving = False
+
+    # Transport callbacks.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        if len(self.server.connections) >= self.server.limits.connections:
+            self.closed = True
+            self.transport.abort()
+            return
+        self.server.connections.add(self)
+        self.transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
+        # Without it the first event on a kept connection may wait 40 ms for an acknowledgement.
+        raw_socket = self.transport.get_extra_info("socket")
+        if raw_socket is not None and raw_socket.family != socket.AF_UNIX:
+            raw_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self.server.connections.discard(self)
+        self._queue.clear()
+        if self._task:
+            self._task.cancel()
+
+    def pause_writing(self) -> None:
+        self.paused = True
+        if self.producer:
+            self.producer.pause_reading()
+
+    def resume_writing(self) -> None:
+        self.paused = False
+        if self.producer:
+            self.producer.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        if self._discarding or self.closed:
+            return
+        self._active_at = self._loop.time()
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._failure = self._failure or _UPGRADE
+        except httptools.HttpParserError as error:
+            self._failure = (400, f"The request is not HTTP/1.1: {error}.")
+        if not self._headers_done:
+            self._count_head(len(data))
+        if self._failure:
+            self._refuse(*self._failure)
+        elif self._queue and self._task:
+            # Pipelined requests wait; reading more would buffer without bound.
+            self._reading = False
+            self.transport.pause_reading()
+
+    def _count_head(self, size: int) -> None:
+        """The parser itself would collect header bytes without end."""
+        self._head_bytes += size
+        limit = self.server.limits.header_bytes
+        if self._head_bytes > limit:
+            self._failure = (431, f"The header fields are too long; {limit} bytes are read.")
+
+    # Parser callbacks, called from C inside feed_data.
+
+    def on_message_begin(self) -> None:
+        self._receiving = True
+        self._begun_at = self._loop.time()
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._body: list[bytes] = []
+        self._body_bytes = 0
+        self._headers_done = False
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers[name.lower()] = value
+
+    def on_headers_complete(self) -> None:
+        self._headers_done = True
+        self._head_bytes = 0
+        declared = self._headers.get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > self.server.limits.body_bytes():
+            self._failure = (413, self._too_long())
+        elif self._parser.should_upgrade():
+            self._failure = _UPGRADE
+        elif self._headers.get(b"expect", b"").lower() == b"100-continue":
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        if self._body_bytes > self.server.limits.body_bytes():
+            self._failure = (413, self._too_long())
+            self._body.clear()
+        elif not self._failure:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        self._receiving = False
+        if self._failure:
+            return
+        url = httptools.parse_url(self._url)
+        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        request = HttpRequest(
+            method=self._parser.get_method().decode("ascii"),
+            path=(url.path or b"/").decode("latin-1"),
+            query=(url.query or b"").decode("latin-1"),
+            headers=self._headers,
+            body=body,
+        )
+        is_11 = self._parser.get_http_version() != "1.0"
+        self._queue.append((request, self._parser.should_keep_alive(), is_11))
+        if not self._task:
+            self._next()
+
+    # Requests in turn.
+
+    def _next(self) -> None:
+        request, keep_alive, chunked = self._queue.popleft()
+        self._keep_alive = keep_alive and not self.server.closing
+        self._chunked = chunked
+        self.answered = False
+        self._task = self._loop.create_task(self._run(request))
+
+    async def _run(self, request: HttpRequest) -> None:
+        try:
+            await self.server.handler(request, self)
+        except asyncio.CancelledError:
+            return
+        except Exception:
+            logger.exception("A request of %s %s failed.", request.method, request.path)
+            self._broken()
+        finally:
+            self._task = None
+            self.producer = None
+            self._active_at = self._loop.time()
+        if self.closed:
+            return
+        if not self._keep_alive:
+            self.transport.close()
+        elif self._queue:
+            self._next()
+        elif not self._reading:
+            self._reading = True
+            self.transport.resume_reading()
+
+    def _broken(self) -> None:
+        self._keep_alive = False
+        if self.answered:
+            # Half an answer must not look like a whole one.
+            self.abort()
+            return
+        self.respond(500, self.server.error_body(500, "The router failed on this request."))
+
+    def _too_long(self) -> str:
+        return f"The body is too long; at most {self.server.limits.body_bytes()} bytes are read."
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Answer, then swallow for a moment what the client still sends, so that it reads it."""
+        self._discarding = True
+        self._queue.clear()
+        if self._task:
+            self.abort()
+            return
+        self._keep_alive = False
+        self.respond(status, self.server.error_body(status, message))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    # Answers.
+
+    def respond(
+        self,
+        status: int,
+        body: bytes,
+        *,
+        content_type: bytes = b"application/json",
+        headers: bytes = b"",
+    ) -> None:
+        """Write a whole answer. `headers` are further lines, each ended by CRLF."""
+        if self.closed:
+            return
+        self.answered = True
+        self.transport.write(
+            b"%bcontent-type: %b\r\ncontent-length: %d\r\n%b%b\r\n%b"
+            % (_status_line(status), content_type, len(body), headers, self._common(), body)
+        )
+
+    def open_stream(self, status: int, *, content_type: bytes, headers: bytes = b"") -> None:
+        """Begin an answer of unknown length; HTTP/1.0 clients get it ended by closing."""
+        self.answered = True
+        if self._chunked:
+            framing = b"transfer-encoding: chunked\r\n"
+        else:
+            framing, self._keep_alive = b"", False
+        self.transport.write(
+            b"%bcontent-type: %b\r\ncache-control: no-cache\r\n%b%b%b\r\n"
+            % (_status_line(status), content_type, framing, headers, self._common())
+        )
+
+    def send(self, data: bytes) -> None:
+        """Write a part of a stream; an empty part is nothing."""
+        if self.closed or not data:
+            return
+        if self._chunked:
+            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        else:
+            self.transport.write(data)
+
+    def close_stream(self) -> None:
+        """End a stream as a whole answer."""
+        if self._chunked and not self.closed:
+            self.transport.write(b"0\r\n\r\n")
+
+    def abort(self) -> None:
+        """Cut the connection; the client sees an unfinished answer."""
+        self._keep_alive = False
+        self.transport.abort()
+
+    def _common(self) -> bytes:
+        date = self.server.date_line
+        return date if self._keep_alive else date + b"connection: close\r\n"
+
+    # Ages, looked at by the server's sweep.
+
+    def close_if_idle(self) -> None:
+        """Close at once if no request is running, else after its answer."""
+        self._keep_alive = False
+        if not self._task and not self._discarding:
+            self.transport.close()
+
+    def check_age(self, now: float) -> None:
+        """End a connection that waits too long for its next or for its unfinished request."""
+        if self._task or self._discarding:
+            return
+        limits = self.server.limits
+        if self._receiving and now - self._begun_at > limits.request_seconds:
+            self._refuse(408, "The request did not arrive in time.")
+        elif not self._receiving and now - self._active_at > limits.idle_seconds:
+            self.transport.close()
