@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from routing.testbed import api_requests as requests
 from routing.testbed import tokens as tk
-from routing.testbed.api_answers import Answer
+from routing.testbed.api_answers import Answer, AnswerStyle
 from routing.testbed.driver import EngineDriver
 from routing.testbed.http import STREAM_HEAD, Exchange
 from routing.testbed.metrics_page import MetricsPage
@@ -41,7 +41,12 @@ class EngineApi:
         self._context_limit = context_limit
         self._side_channel_port = side_channel_port
         self._publisher = publisher
-        self._fingerprint = f"vllm-{VLLM_VERSION}-{settings.engine_id.replace('-', '')[:8]}"
+        self._style = AnswerStyle(
+            model=settings.model,
+            fingerprint=f"vllm-{VLLM_VERSION}-{settings.engine_id.replace('-', '')[:8]}",
+            details=settings.prompt_tokens_details,
+            stream_interval=settings.stream_interval,
+        )
         self._metrics = MetricsPage(
             driver.model, model_name=settings.model, started_at=driver.started_at
         )
@@ -86,14 +91,7 @@ class EngineApi:
         name = f"{'chatcmpl' if chat else 'cmpl'}-{given or secrets.token_hex(8)}"
         sequence = prompt.sequence(name, block_size=self._settings.block_size, now=self._driver.now)
         self._apply_transfer(sequence, prompt.transfer)
-        answer = Answer(
-            prompt,
-            sequence,
-            model=self._settings.model,
-            created=_unix_time(),
-            fingerprint=self._fingerprint,
-            details=self._settings.prompt_tokens_details,
-        )
+        answer = Answer(prompt, sequence, self._style, created=_unix_time())
         if prompt.stream:
             sequence.listener = lambda s: self._stream(exchange, answer, s)
         else:
@@ -117,7 +115,8 @@ class EngineApi:
             self._lost(exchange)
             return
         data = answer.token_chunk()
-        exchange.write(STREAM_HEAD + data if sequence.output == 1 else data)
+        if data:
+            exchange.write(STREAM_HEAD + data if sequence.output == 1 else data)
         if sequence.finish_reason is not None:
             exchange.end()
 

@@ -1,6 +1,7 @@
 """Answers to completion requests, whole and streamed, with the fields of vLLM 0.32."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -23,6 +24,18 @@ def usage(sequence: Sequence, *, details: bool) -> dict[str, Any]:
     return counts
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerStyle:
+    """What all answers of an engine have in common."""
+
+    model: str
+    fingerprint: str
+    details: bool
+    """Report `cached_tokens` (`--enable-prompt-tokens-details`)."""
+    stream_interval: int
+    """Tokens per event of a stream, after the first."""
+
+
 class Answer:
     """Writes the answer of one sequence."""
 
@@ -30,24 +43,25 @@ class Answer:
         self,
         prompt: Prompt,
         sequence: Sequence,
+        style: AnswerStyle,
         *,
-        model: str,
         created: int,
-        fingerprint: str,
-        details: bool,
     ) -> None:
         self._prompt = prompt
         self._sequence = sequence
-        self._model = model
+        self._model = style.model
         self._created = created
-        self._fingerprint = fingerprint
-        self._details = details
+        self._fingerprint = style.fingerprint
+        self._details = style.details
         self._head, self._tail = self._frame()
         # Every piece has four bytes, so one length serves all ordinary chunks.
         size = len(self._head) + tk.PIECE_BYTES + len(self._tail)
         self._fast_head = b"%x\r\n%b" % (size, self._head)
         self._fast_tail = self._tail + b"\r\n"
-        self._plain = not (prompt.continuous_usage or prompt.return_token_ids)
+        plain = not (prompt.continuous_usage or prompt.return_token_ids)
+        self._fast = plain and style.stream_interval == 1
+        self._interval = style.stream_interval
+        self._unsent: list[int] = []
 
     def document(self, transfer: Mapping[str, Any] | None) -> dict[str, Any]:
         """The whole answer of a request that does not stream."""
@@ -72,10 +86,17 @@ class Answer:
         return document
 
     def token_chunk(self) -> bytes:
-        """The stream's bytes for the token that the sequence emitted last."""
+        """The stream's bytes for the token that the sequence emitted last; empty when kept back.
+
+        With an interval of n the first token is sent at once, then n together, as vLLM does.
+        """
         sequence = self._sequence
-        if self._plain and sequence.finish_reason is None and sequence.output > 1:
+        if self._fast and sequence.finish_reason is None and sequence.output > 1:
             return self._fast_head + tk.PIECES[sequence.piece] + self._fast_tail
+        self._unsent.append(sequence.piece)
+        due = sequence.output == 1 or len(self._unsent) >= self._interval
+        if sequence.finish_reason is None and not due:
+            return b""
         opening = b""
         if sequence.output == 1 and self._prompt.chat:
             opening = self._role_chunk()
@@ -107,9 +128,11 @@ class Answer:
 
     def _token_event(self) -> bytes:
         sequence = self._sequence
-        choice = self._stream_choice(tk.PIECES[sequence.piece].decode(), sequence.finish_reason)
+        pieces, self._unsent = self._unsent, []
+        text = b"".join(tk.PIECES[piece] for piece in pieces).decode()
+        choice = self._stream_choice(text, sequence.finish_reason)
         if self._prompt.return_token_ids:
-            choice["token_ids"] = [tk.PIECE_IDS[sequence.piece]]
+            choice["token_ids"] = [tk.PIECE_IDS[piece] for piece in pieces]
             if sequence.output == 1 and not self._prompt.chat:
                 choice["prompt_token_ids"] = self._prompt.tokens.tolist()
         return _sse(self._with_usage(self._event([choice]), tokens=sequence.output))

@@ -208,8 +208,8 @@ def _output_limit(body: Mapping[str, Any], *, tokens: int, context_limit: int) -
     if asked > left:
         raise ApiError(
             f"This model's maximum context length is {context_limit} tokens. However, you "
-            f"requested {asked} output tokens and your prompt contains {tokens} input tokens, for a "
-            f"total of {asked + tokens} tokens. (parameter=max_tokens, value={asked})",
+            f"asked for {asked} output tokens and your prompt contains {tokens} input tokens, for "
+            f"a total of {asked + tokens} tokens. (parameter=max_tokens, value={asked})",
             param="max_tokens",
         )
     return asked

@@ -197,6 +197,7 @@ def _add_sizes(parser: argparse.ArgumentParser) -> None:
     add("--kv-tokens", type=int, help="KV cache size; the profile's when absent")
     add("--max-num-seqs", type=int, default=256, help="sequences in a batch")
     add("--max-num-batched-tokens", type=int, help="tokens in a step")
+    add("--stream-interval", type=int, default=1, help="tokens per event of a stream")
     add("--max-model-len", type=int, help="longest prompt plus answer")
 
 

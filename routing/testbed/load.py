@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import perf_counter
 
 from routing.testbed.load_client import BrokenAnswerError, NoAnswerError, Reply, Target
 from routing.testbed.load_plan import (
@@ -54,7 +55,7 @@ class _Run:
         self._outcomes: list[Outcome] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._lag = 0.0
-        self._started = self._loop.time()
+        self._started = perf_counter()
         self._targets = [
             Target(url, path=spec.path, key=spec.key, connect_seconds=CONNECT_SECONDS)
             for url in spec.urls
@@ -82,11 +83,11 @@ class _Run:
             due = self._started + offset
             if await self._stopped_before(due):
                 return
-            self._lag = max(self._lag, self._loop.time() - due)
+            self._lag = max(self._lag, perf_counter() - due)
             self._send(index, body)
 
     def _send(self, index: int, body: bytes) -> None:
-        outcome = Outcome(index=index, sent_at=self._loop.time())
+        outcome = Outcome(index=index, sent_at=perf_counter())
         self._outcomes.append(outcome)
         if len(self._tasks) >= self._spec.max_in_flight:
             outcome.failure = "generator-full"
@@ -121,7 +122,7 @@ class _Run:
         return await self._targets[other].post(body, request_id=request_id)
 
     def _take(self, outcome: Outcome, reply: Reply) -> None:
-        outcome.ended_at = self._loop.time()
+        outcome.ended_at = perf_counter()
         outcome.first_at, outcome.last_at = reply.first_at, reply.last_at
         outcome.failure = reply.failure()
         usage = reply.usage() or {}
@@ -130,7 +131,7 @@ class _Run:
         outcome.cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
 
     async def _stopped_before(self, due: float) -> bool:
-        left = due - self._loop.time()
+        left = due - perf_counter()
         if left > 0 and not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(left):
@@ -149,7 +150,7 @@ class _Run:
         failed = sum(outcome.failure is not None for outcome in self._outcomes)
         self._progress(
             LoadProgress(
-                elapsed_seconds=self._loop.time() - self._started,
+                elapsed_seconds=perf_counter() - self._started,
                 sent=len(self._outcomes),
                 ok=ok,
                 failed=failed,

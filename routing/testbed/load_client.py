@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from time import perf_counter
 from typing import Any, cast
 
 import httptools
@@ -114,7 +115,7 @@ class ClientConnection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         """Callback of the parser: an event, or a part of one."""
         reply = self._reply
-        reply.last_at = self._loop.time()
+        reply.last_at = perf_counter()
         if reply.first_at is None:
             reply.first_at = reply.last_at
         reply.tail = (reply.tail + body)[-TAIL_BYTES:]

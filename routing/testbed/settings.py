@@ -1,6 +1,6 @@
 """What a simulated engine is started with."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from routing.testbed.profiles import Profile, load_profile
@@ -43,7 +43,9 @@ class EngineSettings:
     kv_hold_seconds: float = 30.0
     kv_load_failure_policy: LoadFailurePolicy = "recompute"
     prompt_tokens_details: bool = True
-    topic: str = field(default="")
+    stream_interval: int = 1
+    """Tokens per event of a stream, after the first."""
+    topic: str = ""
 
     def profile(self) -> Profile:
         """Speeds on the wall clock. Raises ProfileError or SettingsError."""
