@@ -17,4 +17,12 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "sweep-operations": every(15, "controlplane.operations.tasks.sweep"),
     # Records expire after a day, so an hour more does no harm.
     "forget-idempotency-keys": every(3600, "controlplane.operations.tasks.forget_idempotency_keys"),
+    # Coverage of roll-ups counts against this distance (`telemetry.services.scrape`).
+    "scrape-engines": every(5, "controlplane.telemetry.tasks.scrape_engines"),
+    # The dashboard's figures are at most this much older than the last scrape.
+    "roll-up": every(15, "controlplane.telemetry.tasks.roll_up"),
+    # Verdicts need hours of data, so minutes are soon enough.
+    "detect-alerts": every(120, "controlplane.telemetry.tasks.detect_alerts"),
+    # Samples stay 48 h; an hour more does no harm.
+    "delete-old-samples": every(3600, "controlplane.telemetry.tasks.delete_old_samples"),
 }
