@@ -130,13 +130,13 @@ class Decision:
 
     def _candidate(self, found: Candidates, row: int) -> dict[str, Any]:
         prefill = -1 if found.prefill_rows is None else int(found.prefill_rows[row])
-        names = PriceTerms.__dataclass_fields__ if found.terms is not None else ()
+        terms = {} if found.terms is None else found.terms.by_name(row)
         return {
             "endpoint": self.endpoint_ids[row],
             "prefill": None if prefill < 0 else self.endpoint_ids[prefill],
             "hit_tokens": _at(found.hit_tokens, row),
             "signal_age_seconds": _at(found.signal_age_seconds, row),
-            "terms": {name: _number(getattr(found.terms, name)[row]) for name in names},
+            "terms": {name: _number(value) for name, value in terms.items()},
         }
 
 

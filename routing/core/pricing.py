@@ -47,28 +47,67 @@ class Demand:
     """Trusted tokens in each endpoint's cache, below `prompt_tokens`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceTerms:
-    """Arrays of shape `(n,)` in seconds, one value per endpoint of the table."""
+TERMS = ("wait", "prefill", "first_step", "transfer", "decode", "harm", "capacity", "money")
+"""The parts of the total, in the order of the lines of `PriceTerms.values`."""
+_TOTAL, _TPOT = len(TERMS), len(TERMS) + 1
+_WAIT, _PREFILL, _FIRST_STEP, _TRANSFER, _DECODE, _HARM, _CAPACITY, _MONEY = range(len(TERMS))
 
-    wait: Floats
-    prefill: Floats
-    first_step: Floats
-    transfer: Floats
-    decode: Floats
-    harm: Floats
-    capacity: Floats
-    money: Floats
-    total: Floats
-    tpot: Floats
+
+class PriceTerms:
+    """Seconds per term and endpoint: one matrix, so that a decision copies and merges it at once.
+
+    `values` has a line per term, then the total, then the time per output token; shape `(10, n)`.
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+
+    @classmethod
+    def empty(cls, count: int) -> "PriceTerms":
+        """Lines to be filled; transfer and money are 0."""
+        return cls(np.zeros((len(TERMS) + 2, count)))
+
+    def add_up(self) -> None:
+        """Fill the total from the terms."""
+        self.values[:_TOTAL].sum(axis=0, out=self.values[_TOTAL])
+
+    def put(self, pairs: "PriceTerms", *, rows: Rows, use: Flags) -> None:
+        """Overwrite the columns `rows[use]` with those of `pairs[use]`."""
+        self.values[:, rows[use]] = pairs.values[:, use]
+
+    @property
+    def total(self) -> Floats:
+        """The price."""
+        line: Floats = self.values[_TOTAL]
+        return line
+
+    @property
+    def wait(self) -> Floats:
+        """Seconds before anything is done for the request."""
+        line: Floats = self.values[_WAIT]
+        return line
 
     def ttft_at(self, row: int) -> float:
         """Expected seconds to the first token at one endpoint."""
-        parts = (self.wait, self.prefill, self.first_step, self.transfer)
-        return float(sum(part[row] for part in parts))
+        return float(self.values[_WAIT : _TRANSFER + 1, row].sum())
+
+    def tpot_at(self, row: int) -> float:
+        """Expected seconds per output token at one endpoint."""
+        return float(self.values[_TPOT, row])
+
+    def transfer_at(self, row: int) -> float:
+        """Expected seconds that KV takes from the prefill endpoint; 0 for a local prompt."""
+        return float(self.values[_TRANSFER, row])
+
+    def by_name(self, row: int) -> dict[str, float]:
+        """All numbers of one endpoint, for a record."""
+        names = (*TERMS, "total", "tpot")
+        return dict(zip(names, self.values[:, row].tolist(), strict=True))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PromptSide:
     """What computing the prompt costs on each prefill endpoint; arrays of shape `(p,)`."""
 
@@ -77,17 +116,6 @@ class PromptSide:
     first_step: Floats
     capacity: Floats
     total: Floats
-
-
-def merged(local: PriceTerms, pairs: PriceTerms, *, rows: Rows, use: Flags) -> PriceTerms:
-    """Local terms with those of the pairs put in at `rows[use]`."""
-    at = rows[use]
-    columns = {}
-    for name in PriceTerms.__dataclass_fields__:
-        column = getattr(local, name).copy()
-        column[at] = getattr(pairs, name)[use]
-        columns[name] = column
-    return PriceTerms(**columns)
 
 
 class Quote:
@@ -120,8 +148,11 @@ class Quote:
             self.seconds_per_token = self.seconds_per_token * slowness
         ahead = table.prefill_tokens + table.others_waiting * prompt
         self.queued: Floats = ahead * self.seconds_per_token
-        self.admission = self._admission()
-        self._prefill: Floats = (prompt - demand.hit_tokens) * self.seconds_per_token
+        work = prompt - demand.hit_tokens
+        self.admission = self._admission(work)
+        self.wait: Floats = self.queued + self.admission
+        """Seconds before an endpoint begins with this request, shape `(n,)`."""
+        self._prefill: Floats = work * self.seconds_per_token
         self._added: Floats = table.step_seconds_per_sequence + (
             table.step_seconds_per_context_token * (prompt + output / 2)
         )
@@ -130,49 +161,34 @@ class Quote:
         self._slowed: Floats = remaining * self._added
         """Seconds that the sequences in flight lose by the longer step."""
 
-    @property
-    def wait(self) -> Floats:
-        """Seconds before an endpoint begins with this request, shape `(n,)`."""
-        return self.queued + self.admission
-
     def local(self) -> PriceTerms:
         """Price of computing the prompt where it is decoded, for every row of the table."""
-        table, demand, parameters = self._table, self._demand, self._parameters
-        prefill, wait = self._prefill, self.wait
-        tpot = self.step + self._added
+        table, parameters, prefill = self._table, self._parameters, self._prefill
+        terms = PriceTerms.empty(len(table))
+        lines = terms.values
+        lines[_WAIT] = self.wait
+        lines[_PREFILL] = prefill
+        np.multiply(table.first_step_factor, self.step, out=lines[_FIRST_STEP])
+        tpot = np.add(self.step, self._added, out=lines[_TPOT])
+        decode = np.multiply(tpot, self._demand.output_tokens, out=lines[_DECODE])
         stalled = (table.requests + table.others) * prefill
-        harm = parameters.harm_weight * (self._slowed + stalled)
-        capacity = parameters.capacity_weight * prefill * (1.0 + self.sequences / CROWD)
-        first_step = table.first_step_factor * self.step
-        decode = demand.output_tokens * tpot
-        own_seconds = prefill + decode / (self.sequences + 1.0)
-        money = _money(table.price_per_second, own_seconds, parameters)
-        return PriceTerms(
-            wait=wait,
-            prefill=prefill,
-            first_step=first_step,
-            transfer=np.zeros(len(table)),
-            decode=decode,
-            harm=harm,
-            capacity=capacity,
-            money=money,
-            total=wait + prefill + first_step + decode + harm + capacity + money,
-            tpot=tpot,
-        )
+        np.multiply(self._slowed + stalled, parameters.harm_weight, out=lines[_HARM])
+        crowd = parameters.capacity_weight + self.sequences * (parameters.capacity_weight / CROWD)
+        np.multiply(prefill, crowd, out=lines[_CAPACITY])
+        if parameters.money_weight > 0:
+            seconds = prefill + decode / (self.sequences + 1.0)
+            lines[_MONEY] = _money(table.price_per_second, seconds, parameters)
+        terms.add_up()
+        return terms
 
     def prompt_side(self, rows: Rows) -> PromptSide:
         """Price of the prompt alone on prefill endpoints: nobody decodes there, so no harm."""
-        table, prefill = self._table, self._prefill[rows]
-        wait = self.queued[rows] + self.admission[rows]
+        table, prefill, weight = self._table, self._prefill[rows], self._parameters.capacity_weight
+        wait = self.wait[rows]
         first_step = table.first_step_factor[rows] * self.step[rows]
-        crowd = table.prefill_requests[rows] / CROWD
-        capacity = self._parameters.capacity_weight * prefill * (1.0 + crowd)
+        capacity = prefill * (weight + table.prefill_requests[rows] * (weight / CROWD))
         return PromptSide(
-            wait=wait,
-            prefill=prefill,
-            first_step=first_step,
-            capacity=capacity,
-            total=wait + prefill + first_step + capacity,
+            wait, prefill, first_step, capacity, wait + prefill + first_step + capacity
         )
 
     def pairs(
@@ -184,39 +200,35 @@ class Quote:
         stalled by this prompt: harm is its longer step only.
         """
         parameters, step = self._parameters, self.step[decode_rows]
-        tpot = step + self._added[decode_rows]
-        harm = parameters.harm_weight * self._slowed[decode_rows]
-        wait = prompt.wait[chosen] + self.admission[decode_rows]
-        prefill, capacity = prompt.prefill[chosen], prompt.capacity[chosen]
-        first_step = prompt.first_step[chosen] + step
-        decode = self._demand.output_tokens * tpot
-        own_seconds = decode / (self.sequences[decode_rows] + 1.0)
-        money = _money(self._table.price_per_second[decode_rows], own_seconds, parameters)
-        return PriceTerms(
-            wait=wait,
-            prefill=prefill,
-            first_step=first_step,
-            transfer=transfer,
-            decode=decode,
-            harm=harm,
-            capacity=capacity,
-            money=money,
-            total=wait + prefill + first_step + transfer + decode + harm + capacity + money,
-            tpot=tpot,
-        )
+        terms = PriceTerms.empty(len(decode_rows))
+        lines = terms.values
+        np.add(prompt.wait[chosen], self.admission[decode_rows], out=lines[_WAIT])
+        lines[_PREFILL] = prompt.prefill[chosen]
+        np.add(prompt.first_step[chosen], step, out=lines[_FIRST_STEP])
+        lines[_TRANSFER] = transfer
+        tpot = np.add(step, self._added[decode_rows], out=lines[_TPOT])
+        decode = np.multiply(tpot, self._demand.output_tokens, out=lines[_DECODE])
+        np.multiply(self._slowed[decode_rows], parameters.harm_weight, out=lines[_HARM])
+        lines[_CAPACITY] = prompt.capacity[chosen]
+        if parameters.money_weight > 0:
+            seconds = decode / (self.sequences[decode_rows] + 1.0)
+            price = self._table.price_per_second[decode_rows]
+            lines[_MONEY] = _money(price, seconds, parameters)
+        terms.add_up()
+        return terms
 
-    def _admission(self) -> Floats:
+    def _admission(self, work: Floats) -> Floats:
         """Seconds until memory and a sequence are free; 0 where the capacity is unknown."""
-        table, demand = self._table, self._demand
-        capacity = table.capacity()
+        table, output = self._table, self._demand.output_tokens
+        capacity, held = table.capacity_tokens, table.private_tokens
         # The engine counts shared prefixes too, our sum is fresher: the larger one is safe.
-        used = np.fmax(table.private_tokens, table.kv_usage * capacity)
-        fresh = demand.prompt_tokens - demand.hit_tokens + demand.output_tokens
-        short = np.fmax(used + fresh - capacity, 0.0)
-        over = np.maximum(self.sequences + 1.0 - table.max_sequences, 0.0)
-        # Whatever is held now is given back within one output's time.
-        held = np.maximum(table.private_tokens, demand.prompt_tokens)
-        return (short / held + over / table.max_sequences) * (demand.output_tokens * self.step)
+        used = np.fmax(held, table.kv_usage * capacity)
+        short = np.fmax(used + work + (output - capacity), 0.0)
+        over = np.maximum(self.sequences + (1.0 - table.max_sequences), 0.0)
+        # Whatever is held at present is given back within one output's time.
+        shares = short / np.maximum(held, self._demand.prompt_tokens) + over / table.max_sequences
+        waits: Floats = shares * (output * self.step)
+        return waits
 
 
 def _slowness(table: EndpointTable, *, now: float) -> Floats | None:
@@ -232,7 +244,6 @@ def _slowness(table: EndpointTable, *, now: float) -> Floats | None:
 
 def _money(price: Floats, seconds: Floats, parameters: ConsortParameters) -> Floats:
     """Marginal price in seconds; an unknown price counts as the dearest known one."""
-    if parameters.money_weight <= 0:
-        return np.zeros(len(price))
     dearest = float(np.fmax.reduce(price, initial=0.0))
-    return parameters.money_weight * np.where(np.isnan(price), dearest, price) * seconds
+    cost: Floats = parameters.money_weight * np.where(np.isnan(price), dearest, price) * seconds
+    return cost

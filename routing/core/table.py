@@ -34,7 +34,7 @@ _KEPT_FLOATS: Final = (
     "others",
     "others_waiting",
     "observed_at",
-    "reported_capacity_tokens",
+    "capacity_tokens",
     "reported_block_tokens",
     "trust",
     "open_until",
@@ -90,8 +90,9 @@ class EndpointTable:
     others_waiting: Floats
     """Those of them that wait."""
     observed_at: Floats
-    reported_capacity_tokens: Floats
     reported_block_tokens: Floats
+    capacity_tokens: Floats
+    """KV tokens: what the engine reports, else the document; NaN if neither does."""
     # What this router knows.
     trust: Floats
     open_until: Floats
@@ -169,11 +170,6 @@ class EndpointTable:
         here, there = list(rows.keys()), list(rows.values())
         for name in (*_KEPT_COUNTS, *_KEPT_FLOATS):
             getattr(self, name)[here] = getattr(old, name)[there]
-
-    def capacity(self) -> Floats:
-        """KV tokens per endpoint: what the engine reports, else the document; NaN if neither."""
-        reported = self.reported_capacity_tokens
-        return np.where(np.isnan(reported), self.capacity_tokens, reported)
 
     def integrate(self, row: int, now: float) -> None:
         """Bring the time integrals of one row up to `now`, before its counts change."""

@@ -4,6 +4,7 @@ One object per pool. It owns the table and the producers; policies read from it,
 methods write to it. What is tied to an instance vanishes with the instance.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -153,8 +154,6 @@ class Knowledge:
             found.append("no-engine-signals")
         if self.speeds.source(self.table.instances[row]) == "prior":
             found.append("speed-from-class-prior")
-        if np.isnan(self.table.capacity_tokens[row]) and np.isnan(
-            self.table.reported_capacity_tokens[row]
-        ):
+        if math.isnan(self.table.capacity_tokens[row]):
             found.append("kv-capacity-unknown")
         return tuple(found)

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from routing.core import pricing
-from routing.core.pricing import Demand, PriceTerms, Quote, Rows
+from routing.core.pricing import Demand, PriceTerms, PromptSide, Quote, Rows
 from routing.core.table import Floats
 from routing.pool.eligibility import Eligibility
 from routing.pool.knowledge import Knowledge
 from routing.pool.pairs import PairTable
 
-MAX_CELLS = 4096
+MAX_CELLS = 2048
 """Pairs priced per request; above it only the cheapest prefill endpoints are looked at."""
-MIN_LINES = 16
 _EQUAL_SECONDS = 1e-9
 
 
@@ -50,8 +48,12 @@ def price(
     terms, hits = quote.local(), demand.hit_tokens
     prefill_rows: Rows | None = None
     if pairs.exists and eligible.prefills.any():
-        costs = pairs.costs(eligible.prefills, one_place=one_place, now=now)
-        found = _best_pairs(quote, pairs, demand, costs)
+        found = _best_pairs(
+            quote,
+            pairs,
+            demand.prompt_tokens - hits[pairs.decode_rows],
+            pairs.costs(eligible.prefills, one_place=one_place, now=now),
+        )
         paired = quote.pairs(
             found.prompt, found.chosen, decode_rows=pairs.decode_rows, transfer=found.transfer
         )
@@ -61,7 +63,7 @@ def price(
             & (paired.total < terms.total[pairs.decode_rows])
             & (work >= document.disaggregation.minimum_uncached_tokens)
         )
-        terms = pricing.merged(terms, paired, rows=pairs.decode_rows, use=use)
+        terms.put(paired, rows=pairs.decode_rows, use=use)
         prefill_rows = np.full(len(table), -1, dtype=np.intp)
         prefill_rows[pairs.decode_rows[use]] = found.lines[found.chosen][use]
         hits = np.where(prefill_rows < 0, hits, hits[prefill_rows])
@@ -77,7 +79,7 @@ def price(
 
 @dataclass(frozen=True, slots=True)
 class _BestPairs:
-    prompt: pricing.PromptSide
+    prompt: PromptSide
     lines: Rows
     """Table rows of the prefill endpoints in `prompt`."""
     chosen: Rows
@@ -86,19 +88,18 @@ class _BestPairs:
     """Seconds; inf where no pair is allowed."""
 
 
-def _best_pairs(quote: Quote, pairs: PairTable, demand: Demand, costs: Floats) -> _BestPairs:
+def _best_pairs(quote: Quote, pairs: PairTable, moved: Floats, costs: Floats) -> _BestPairs:
+    """The cheapest prefill endpoint for each decode endpoint; `moved` tokens go over the wire."""
     lines = pairs.prefill_rows
     prompt = quote.prompt_side(lines)
     if costs.size > MAX_CELLS:
-        keep = max(MIN_LINES, MAX_CELLS // costs.shape[1])
-        able = np.where(np.isfinite(costs).any(axis=1), prompt.total, np.inf)
-        few = np.argsort(able)[:keep]
+        # A hundred prefill endpoints are not all the cheapest: rank them by the prompt alone.
+        few = np.argsort(prompt.total + pairs.unusable(costs))[: MAX_CELLS // costs.shape[1] + 1]
         lines, costs = lines[few], costs[few]
         prompt = quote.prompt_side(lines)
-    moved = demand.prompt_tokens - demand.hit_tokens[pairs.decode_rows]
     transfer = costs * moved
-    chosen = (prompt.total[:, None] + transfer).argmin(axis=0)
-    return _BestPairs(prompt, lines, chosen, transfer[chosen, np.arange(len(chosen))])
+    chosen = (transfer + prompt.total[:, None]).argmin(axis=0)
+    return _BestPairs(prompt, lines, chosen, transfer[chosen, pairs.columns])
 
 
 def pick(priced: Priced, *, tie_share: float, rng: np.random.Generator) -> int:
@@ -117,10 +118,11 @@ def pick(priced: Priced, *, tie_share: float, rng: np.random.Generator) -> int:
 def following(priced: Priced, first: int, *, count: int) -> list[int]:
     """Positions of the next cheapest endpoints after `first`, at most `count`."""
     totals = priced.terms.total[priced.rows]
-    wanted = min(count + 1, len(totals))
-    if wanted < len(totals):
-        few = np.argpartition(totals, wanted - 1)[:wanted]
-    else:
-        few = np.arange(len(totals))
-    ordered = few[np.argsort(totals[few], kind="stable")]
-    return [int(position) for position in ordered if position != first][:count]
+    totals[first] = np.inf
+    found: list[int] = []
+    # A few passes for the minimum are cheaper than partitioning.
+    for _ in range(min(count, len(totals) - 1)):
+        position = int(totals.argmin())
+        totals[position] = np.inf
+        found.append(position)
+    return found

@@ -42,6 +42,9 @@ class PairTable:
         self.open_until: Floats = np.full(shape, -np.inf)
         self.seconds_per_token: Floats = self.prior.copy()
         self._same_place = _same_place(table, self.prefill_rows, self.decode_rows)
+        self.columns = np.arange(shape[1])
+        self._has_breakers = False
+        self._last: tuple[Flags | None, bool, Floats] = (None, False, self.prior)
         self.exists = bool(np.isfinite(self.prior).any())
 
     def adopt(self, old: "PairTable", rows: dict[int, int]) -> None:
@@ -56,6 +59,7 @@ class PairTable:
                     self.scale[line, column] = old.scale[before[0], before[1]]
                     self.open_until[line, column] = old.open_until[before[0], before[1]]
         self.seconds_per_token = self.prior * self.scale
+        self._has_breakers = bool((self.open_until > -np.inf).any())
 
     def forget(self) -> None:
         """Back to the contracts' own figures; breakers stay, they are not knowledge of speed."""
@@ -64,11 +68,26 @@ class PairTable:
 
     def costs(self, prefills: Flags, *, one_place: bool, now: float) -> Floats:
         """Seconds per token of each pair, inf where it may not be used."""
-        usable = prefills[self.prefill_rows][:, None] & (self.open_until <= now)
+        costs = self.seconds_per_token + self._penalty(prefills, one_place=one_place)
+        if self._has_breakers:
+            costs[self.open_until > now] = np.inf
+        return costs
+
+    def _penalty(self, prefills: Flags, *, one_place: bool) -> Floats:
+        """0 or inf per pair; the masks of most requests are the same object as the last time."""
+        if self._last[0] is prefills and self._last[1] == one_place:
+            return self._last[2]
+        usable = np.broadcast_to(prefills[self.prefill_rows][:, None], self.prior.shape)
         if one_place:
             # A path between two jurisdictions is unknown ground for a restricted tenant.
-            usable &= self._same_place
-        return np.where(usable, self.seconds_per_token, np.inf)
+            usable = usable & self._same_place
+        penalty = np.where(usable, 0.0, np.inf)
+        self._last = (prefills, one_place, penalty)
+        return penalty
+
+    def unusable(self, costs: Floats) -> Floats:
+        """inf for each prefill endpoint without any usable pair, else 0; shape `(p,)`."""
+        return np.where(np.isfinite(costs.min(axis=1)), 0.0, np.inf)
 
     def prefill_rows_for(
         self, destination: int, prefills: Flags, *, one_place: bool, now: float
@@ -85,6 +104,7 @@ class PairTable:
         line, column = self.line_of.get(prefill_row), self.column_of.get(decode_row)
         if line is not None and column is not None:
             self.open_until[line, column] = until
+            self._has_breakers = bool((self.open_until > -np.inf).any())
 
     def observe(self, prefill_row: int, decode_row: int, *, tokens: int, seconds: float) -> None:
         """Learn the cost of a transfer that took `seconds` for `tokens`; bounded, smoothed."""

@@ -94,8 +94,8 @@ def predict(priced: Priced, chosen: Chosen, hits: Hits, demand: Demand) -> Predi
         destination_hit_tokens=int(hits.trusted[row]),
         output_tokens=demand.output_tokens,
         ttft_seconds=seconds(terms.ttft_at(row)),
-        tpot_seconds=float(terms.tpot[row]),
+        tpot_seconds=terms.tpot_at(row),
         wait_seconds=seconds(terms.wait[row]),
         admission_seconds=float(priced.admission[source]),
-        transfer_seconds=seconds(terms.transfer[row]),
+        transfer_seconds=seconds(terms.transfer_at(row)),
     )

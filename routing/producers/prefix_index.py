@@ -85,14 +85,14 @@ class PrefixIndex:
         depths: Floats = np.zeros(len(self._slots))
         if not keys:
             return depths
-        get = self._masks.get
-        last = alive = get(keys[0], 0)
-        for depth, key in enumerate(keys):
-            mask = get(key, 0)
+        last: int | None = self._masks.get(keys[0], 0)
+        alive = last or 0
+        for depth, mask in enumerate(map(self._masks.get, keys)):
+            # Blocks of one prefix mostly share one mask object.
             if mask is last:
                 continue
             last = mask
-            still = alive & mask
+            still = alive & (mask or 0)
             if still != alive:
                 self._set_depth(depths, alive & ~still, depth)
                 alive = still
