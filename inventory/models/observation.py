@@ -61,7 +61,6 @@ class Finding(TimestampedModel):
         MOVED = "moved", _("a device that moved")
         MISSING = "missing", _("a device that is missing")
         EXTRA = "extra", _("a device that nobody planned")
-        MEMORY_DIFFERS = "memory-differs", _("another memory size")
 
     class State(models.TextChoices):
         OPEN = "open", _("open")

@@ -1,0 +1,62 @@
+"""Changes of the fleet: one function per thing a person or a discovery can do.
+
+Each locks, checks the permission under the lock, changes, records and tells, in one transaction.
+"""
+
+from inventory.services.accelerators import (
+    add_accelerator,
+    cordon_accelerator,
+    move_accelerator,
+    replace_accelerator,
+    retire_accelerator,
+    uncordon_accelerator,
+    write_serial,
+)
+from inventory.services.catalogue import load_catalogue
+from inventory.services.findings import accept_finding, dismiss_finding, override_finding
+from inventory.services.importing import import_file
+from inventory.services.nodes import (
+    change_node,
+    cordon_node,
+    create_node,
+    deliver_node,
+    drain_node,
+    finish_maintenance,
+    provision_node,
+    retire_node,
+    start_maintenance,
+    uncordon_node,
+)
+from inventory.services.observing import mark_stale, record_observation, record_report
+from inventory.services.sites import change_site, create_cluster, create_site
+
+__all__ = [
+    "accept_finding",
+    "add_accelerator",
+    "change_node",
+    "change_site",
+    "cordon_accelerator",
+    "cordon_node",
+    "create_cluster",
+    "create_node",
+    "create_site",
+    "deliver_node",
+    "dismiss_finding",
+    "drain_node",
+    "finish_maintenance",
+    "import_file",
+    "load_catalogue",
+    "mark_stale",
+    "move_accelerator",
+    "override_finding",
+    "provision_node",
+    "record_observation",
+    "record_report",
+    "replace_accelerator",
+    "retire_accelerator",
+    "retire_node",
+    "start_maintenance",
+    "uncordon_accelerator",
+    "uncordon_node",
+    "write_serial",
+]

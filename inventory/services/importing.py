@@ -1,0 +1,254 @@
+"""Brings a file of nodes into the fleet: checked whole, then stored whole or not at all."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from controlplane.audit import services as audit
+from controlplane.common import permissions
+from controlplane.common.errors import DomainError
+from inventory.discovery.file_import import (
+    MOST_BYTES,
+    MOST_ERRORS,
+    ImportRow,
+    RowError,
+    read_file,
+)
+from inventory.errors import ImportTooLargeError
+from inventory.models import Accelerator, AcceleratorModel, Cluster, ImportRun, Node, Site
+from inventory.services.placing import check_values, node_type_for, place_node, sentences
+from inventory.vendors import vendors
+
+if TYPE_CHECKING:
+    from controlplane.tenancy.models import User
+
+
+@dataclass(slots=True)
+class _Known:
+    """What exists, by natural key, read once for the whole file."""
+
+    sites: dict[str, Site]
+    clusters: dict[str, Cluster]
+    models: dict[str, AcceleratorModel]
+    nodes: dict[tuple[str, str], Node]
+    serials: dict[tuple[str, str], Accelerator]
+
+
+def import_file(*, content: bytes, file_name: str = "", dry_run: bool, actor: "User") -> ImportRun:
+    """Check a CSV file and, unless `dry_run`, store all of it; one wrong row refuses the file.
+
+    A node that exists exactly as the file says counts as unchanged, so the same file may be sent
+    again. Returns the run with its errors (row, column, code, detail); raises ImportTooLargeError
+    or NotPermittedError. Columns: `inventory.discovery.file_import`.
+    """
+    permissions.require(actor, "inventory.import_node")
+    if len(content) > MOST_BYTES:
+        raise ImportTooLargeError(size=len(content), limit_bytes=MOST_BYTES)
+    found = read_file(content)
+    run = ImportRun(
+        file_name=file_name[:200],
+        sha256=hashlib.sha256(content).hexdigest(),
+        dry_run=dry_run,
+        rows=found.row_count,
+        created_by=actor,
+    )
+    created: Counter[str] = Counter()
+    errors = list(found.errors)
+    try:
+        with transaction.atomic():
+            errors += _store(found.rows, created, actor=actor)
+            if errors or dry_run:
+                raise _UndoError
+    except _UndoError:
+        pass
+    return _finish(run, created, sorted(errors, key=lambda error: error.row))
+
+
+class _UndoError(Exception):
+    """Ends the transaction of a dry run or of a refused file."""
+
+
+def _finish(run: ImportRun, created: Counter[str], errors: Sequence[RowError]) -> ImportRun:
+    run.created = {} if errors else dict(created)
+    run.errors = [asdict(error) for error in errors[:MOST_ERRORS]]
+    run.error_count = len(errors)
+    if errors:
+        run.state = ImportRun.State.REFUSED
+    else:
+        run.state = ImportRun.State.CHECKED if run.dry_run else ImportRun.State.APPLIED
+    with transaction.atomic():
+        run.save(force_insert=True)
+        audit.record(
+            actor=run.created_by,
+            action=f"import.{run.state}",
+            subject=run,
+            after={"rows": run.rows, "errors": run.error_count, **run.created},
+        )
+    return run
+
+
+def _store(rows: Sequence[ImportRow], created: Counter[str], *, actor: "User") -> list[RowError]:
+    """Store row by row inside the caller's transaction; returns what stood in the way."""
+    known = _known(rows)
+    errors = []
+    for row in rows:
+        error = _named(row, known) or _existing(row, known)
+        if error is None:
+            error = _place(row, known, created, actor=actor)
+        if error is not None:
+            errors.append(error)
+    return errors
+
+
+def _known(rows: Sequence[ImportRow]) -> _Known:
+    live = Node.objects.exclude(state=Node.State.RETIRED).filter(
+        cluster__slug__in={row.cluster for row in rows}
+    )
+    devices = Accelerator.objects.exclude(state=Accelerator.State.RETIRED).filter(
+        serial__in={serial for row in rows for serial in row.serials}
+    )
+    return _Known(
+        sites={site.slug: site for site in Site.objects.all()},
+        clusters={row.slug: row for row in Cluster.objects.select_related("site")},
+        models={model.slug: model for model in AcceleratorModel.objects.all()},
+        nodes={
+            (node.cluster.slug, node.hostname.lower()): node
+            for node in live.select_related("cluster", "node_type__accelerator_model")
+        },
+        serials={
+            (device.vendor, device.serial): device for device in devices.select_related("node")
+        },
+    )
+
+
+def _named(row: ImportRow, known: _Known) -> RowError | None:
+    """Vendor and model are known and belong together; site and cluster exist or are described."""
+    if row.vendor not in vendors():
+        detail = f"The vendor '{row.vendor}' is unknown. Known: {', '.join(vendors())}."
+        return RowError(row.row, "vendor", "unknown-vendor", detail)
+    model = known.models.get(row.model)
+    if model is None:
+        offered = sorted(slug for slug, each in known.models.items() if each.vendor == row.vendor)
+        detail = (
+            f"The accelerator model '{row.model}' is unknown. "
+            f"Models of {row.vendor}: {', '.join(offered) or 'none; load the catalogue'}."
+        )
+        return RowError(row.row, "model", "unknown-model", detail)
+    if model.vendor != row.vendor:
+        detail = f"The model {row.model} is of {model.vendor}, not of {row.vendor}."
+        return RowError(row.row, "model", "model-of-other-vendor", detail)
+    return _placed(row, known)
+
+
+def _placed(row: ImportRow, known: _Known) -> RowError | None:
+    cluster = known.clusters.get(row.cluster)
+    if row.site not in known.sites and not row.new_site.get("country"):
+        detail = (
+            f"The site '{row.site}' does not exist. Give site_name and country to make it, or one "
+            f"of: {', '.join(sorted(known.sites)) or 'none yet'}."
+        )
+        return RowError(row.row, "site", "unknown-site", detail)
+    if cluster is None and not row.new_cluster:
+        detail = (
+            f"The cluster '{row.cluster}' does not exist. Give cluster_kind to make it, or one "
+            f"of: {', '.join(sorted(known.clusters)) or 'none yet'}."
+        )
+        return RowError(row.row, "cluster", "unknown-cluster", detail)
+    if cluster is not None and cluster.site.slug != row.site:
+        detail = f"The cluster {row.cluster} is at the site {cluster.site.slug}, not {row.site}."
+        return RowError(row.row, "cluster", "cluster-of-other-site", detail)
+    return None
+
+
+def _existing(row: ImportRow, known: _Known) -> RowError | None:
+    """Nothing that exists stands in the way; the node itself may exist exactly like this."""
+    node = known.nodes.get((row.cluster, row.hostname.lower()))
+    if node is not None and node.vendor != row.vendor:
+        detail = (
+            f"A node has accelerators of one vendor: {row.hostname} exists with {node.vendor}, "
+            f"the row says {row.vendor}."
+        )
+        return RowError(row.row, "vendor", "two-vendors", detail)
+    if node is not None and not _is_same(node, row):
+        detail = (
+            f"The node {row.hostname} exists with {node.node_type.name}; an import only adds. "
+            "Change the node itself, or leave the row out."
+        )
+        return RowError(row.row, "hostname", "node-differs", detail)
+    for serial in row.serials:
+        device = known.serials.get((row.vendor, serial))
+        if device is not None and device.node_id != (node.pk if node else None):
+            detail = f"The serial {serial} of {row.vendor} belongs to {device} already."
+            return RowError(row.row, "serials", "serial-in-use", detail)
+    return None
+
+
+def _is_same(node: Node, row: ImportRow) -> bool:
+    kind = node.node_type
+    return (kind.accelerator_model.slug, kind.accelerator_count) == (row.model, row.accelerators)
+
+
+def _place(
+    row: ImportRow, known: _Known, created: Counter[str], *, actor: "User"
+) -> RowError | None:
+    if (row.cluster, row.hostname.lower()) in known.nodes:
+        created["unchanged"] += 1
+        return None
+    try:
+        site = known.sites.get(row.site) or _made_site(row, known, created)
+        cluster = known.clusters.get(row.cluster) or _made_cluster(row, site, known, created)
+        node = place_node(
+            cluster=cluster,
+            hostname=row.hostname,
+            node_type=node_type_for(known.models[row.model], row.accelerators),
+            serials=row.serials,
+            state=row.state,
+            details=row.details,
+        )
+    except DomainError as error:
+        # Somebody added the same thing since the file was checked, or a text does not fit.
+        return RowError(row.row, "", error.code, str(error))
+    created["nodes"] += 1
+    created["accelerators"] += row.accelerators
+    audit.record(
+        actor=actor,
+        action="node.create",
+        subject=node,
+        after={"state": row.state, "node_type": node.node_type.slug, "cluster": cluster.slug},
+        message="file import",
+    )
+    return None
+
+
+def _made_site(row: ImportRow, known: _Known, created: Counter[str]) -> Site:
+    described: Mapping[str, Any] = row.new_site
+    sources = {
+        name: {"source": "import file", "confidence": "claimed"}
+        for name in ("pue", "tariff_per_kwh")
+        if described[name] is not None
+    }
+    values = {**described, "name": described["name"] or row.site, "figures": sources}
+    site = Site(slug=row.site, **values)
+    check_values(site)
+    with sentences(site):
+        site.save(force_insert=True)
+    known.sites[row.site] = site
+    created["sites"] += 1
+    return site
+
+
+def _made_cluster(row: ImportRow, site: Site, known: _Known, created: Counter[str]) -> Cluster:
+    described = row.new_cluster
+    cluster = Cluster(
+        slug=row.cluster, site=site, kind=described["kind"], name=described["name"] or row.cluster
+    )
+    check_values(cluster)
+    with sentences(cluster):
+        cluster.save(force_insert=True)
+    known.clusters[row.cluster] = cluster
+    created["clusters"] += 1
+    return cluster

@@ -1,0 +1,11 @@
+"""Work of the fleet that beat wakes up."""
+
+from celery import shared_task
+
+from inventory import services
+
+
+@shared_task(acks_late=True)
+def mark_stale() -> None:
+    """Health of nodes that nobody observed for ten minutes becomes unknown."""
+    services.mark_stale()
