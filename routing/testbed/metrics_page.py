@@ -9,7 +9,6 @@ Series = tuple[str, float]
 """Labels beside engine and model_name, already in text, and the value."""
 
 _COUNTERS: tuple[tuple[str, str, Callable[[Stats], Iterable[Series]]], ...] = (
-    ("estimated_flops_per_gpu", "Simulated operations.", lambda s: [("", s.flops)]),
     ("prefix_cache_queries", "Prefix cache queries in tokens.", lambda s: [("", s.prefix_queries)]),
     ("prefix_cache_hits", "Prefix cache hits in tokens.", lambda s: [("", s.prefix_hits)]),
     (

@@ -128,7 +128,6 @@ class Stats:
     failed_transfers: int = 0
     expired_holds: int = 0
     late_notifications: int = 0
-    flops: float = 0.0
 
     request_prompt: Histogram = field(default_factory=partial(Histogram, _TOKENS))
     request_generation: Histogram = field(default_factory=partial(Histogram, _TOKENS))

@@ -1,0 +1,88 @@
+"""Engines, sequences and samples for the tests of the testbed."""
+
+import json
+from array import array
+from pathlib import Path
+from typing import Any
+
+from routing.testbed import tokens as tk
+from routing.testbed.events import EventLog
+from routing.testbed.profiles import load_profile
+from routing.testbed.scheduler import EngineModel, Limits
+from routing.testbed.sequence import Sequence
+from routing.testbed.settings import EngineSettings
+
+MODEL = "granite-4.1-8b"
+SAMPLES = Path(__file__).with_name("samples")
+
+
+def sample(name: str) -> Any:
+    """A capture of vLLM 0.32.0, decoded."""
+    return json.loads((SAMPLES / f"vllm-0.32.0-{name}.json").read_text())
+
+
+def make_model(
+    *,
+    accelerator: str = "nvidia-h100-nvl",
+    block_size: int = 16,
+    blocks: int | None = None,
+    sequences: int = 256,
+    batched_tokens: int | None = None,
+    log: EventLog | None = None,
+) -> EngineModel:
+    """An engine model with the profile's sizes."""
+    profile = load_profile(accelerator, MODEL)
+    limits = Limits(
+        block_size=block_size,
+        blocks=blocks or profile.kv_tokens // block_size,
+        sequences=sequences,
+        batched_tokens=batched_tokens or profile.max_num_batched_tokens,
+    )
+    return EngineModel(profile, limits, log=log)
+
+
+def make_sequence(
+    prompt: "array[int] | int" = 100,
+    *,
+    name: str = "cmpl-1",
+    output: int = 8,
+    arrived: float = 0.0,
+    block_size: int = 16,
+    salt: str | None = None,
+    hold: bool = False,
+    start: int = 0,
+) -> Sequence:
+    """A sequence; a number as prompt is that many tokens, counted up from `start`."""
+    tokens = array("I", range(start, start + prompt)) if isinstance(prompt, int) else prompt
+    root = tk.root_key(salt)
+    return Sequence(
+        id=name,
+        tokens=array("I", tokens),
+        keys=tk.block_keys(tokens, block_size, root),
+        root=root,
+        salt=salt,
+        max_output=output,
+        arrived=arrived,
+        ignore_eos=True,
+        hold=hold,
+    )
+
+
+def make_settings(**overrides: Any) -> EngineSettings:
+    """Settings of a fast engine on free ports."""
+    values: dict[str, Any] = {
+        "model": MODEL,
+        "accelerator": "nvidia-h100-nvl",
+        "engine_id": "0123abcd-0000-4000-8000-000000000000",
+        "speed": 100.0,
+    }
+    return EngineSettings(**(values | overrides))
+
+
+def shape(value: Any) -> Any:
+    """The keys and types of JSON, without its values; lists by their first element."""
+    if isinstance(value, dict):
+        return {key: shape(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [shape(value[0])] if value else []
+    return type(value).__name__
