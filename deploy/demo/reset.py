@@ -11,7 +11,7 @@ from deploy.demo import leftovers
 def main() -> int:
     """Stop and delete; running it again does nothing."""
     where = places()
-    leftovers.end()
+    leftovers.end(where.var / "demo")
     valkey.stop()
     if (where.home / "pg18").exists():
         postgres.stop()

@@ -1,0 +1,93 @@
+"""One installation of the demo: starts its processes, writes its site, stops everything."""
+
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import httpx
+
+from controlplane.config.embedded import postgres, valkey
+from controlplane.config.embedded.places import PROJECT
+from deploy.demo import leftovers
+from deploy.demo.options import ROUTERS, Options, check_ports, environment_of
+from deploy.demo.supervision import Supervision
+
+START_TIMEOUT_SECONDS = 60.0
+AFTER_TABLES = ("engine-host", *ROUTERS, "web", "worker", "beat")
+
+
+class InstallationError(Exception):
+    """A part of the demo did not come up; the message names it and its log."""
+
+
+class Installation:
+    """Everything that `make demo` runs. `start` and `stop` may each be called once."""
+
+    def __init__(self, options: Options, *, say: Callable[[str], None]) -> None:
+        self.options = options
+        self._say = say
+        self.environment = environment_of(options)
+        os.environ.update(self.environment)
+        self.supervision = Supervision(options, self.environment)
+
+    def start(self) -> None:
+        """Servers, tables, then every other process. Raises OptionsError or InstallationError."""
+        leftovers.end(self.supervision.folder)
+        check_ports(self.options)
+        self._say("Starting PostgreSQL 18 and Valkey 9 …")
+        self.supervision.start()
+        self._until(postgres.is_running, "postgres")
+        self._until(valkey.is_running, "valkey")
+        self._say("Bringing the tables up to date …")
+        self._migrate()
+        for router in ROUTERS:
+            self.router_token(router)
+
+    def start_programs(self) -> None:
+        """Console, worker, beat, routers and the engine host; returns when the console answers."""
+        self.supervision.start_programs(AFTER_TABLES)
+        self._until(self._web_answers, "web")
+
+    def stop(self) -> None:
+        """Stop engines, then every process, the servers last."""
+        leftovers.end(self.supervision.folder)
+
+    def router_token(self, router: str) -> str:
+        """What the router asks for on its admin port; made once, kept in a file of mode 0600."""
+        path = self.supervision.folder / f"{router}.token"
+        if not path.exists():
+            path.touch(mode=0o600)
+            path.write_text(secrets.token_hex(32))
+        return path.read_text().strip()
+
+    def _migrate(self) -> None:
+        done = subprocess.run(
+            [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
+            cwd=PROJECT, env=self.environment, capture_output=True, text=True, check=False,
+            timeout=120,
+        )  # fmt: skip
+        if done.returncode:
+            last = done.stderr.strip().splitlines()[-1:] or ["no output"]
+            raise InstallationError(
+                f"The tables could not be brought up to date: {last[0]} "
+                "If the data is of an older version, 'make demo-reset' starts afresh."
+            )
+
+    def _web_answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.options.web_url}/healthz", timeout=2.0).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def _until(self, condition: Callable[[], bool], name: str) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while not condition():
+            if time.monotonic() > deadline:
+                log = self.supervision.folder / f"{name}.log"
+                raise InstallationError(
+                    f"{name} did not come up within {START_TIMEOUT_SECONDS:.0f} s; see {log}."
+                )
+            time.sleep(0.1)
