@@ -19,20 +19,21 @@ class Counts:
 
 
 def hope(known: Knowledge, lease: Lease) -> None:
-    """The prompt will be in the cache where it goes; siblings that come meanwhile may follow."""
+    """The prompt will be in the cache where it is computed; siblings in between may follow.
+
+    A destination that waits for a transfer is not hoped for: a sibling sent there to compute its
+    own prompt would find nothing.
+    """
     keys = lease.request.parsed.block_keys.tolist()
-    for instance in _holders(lease):
-        known.index.insert(instance.slot, keys, lease=lease.number)
+    known.index.insert(lease.prompt_instance.slot, keys, lease=lease.number)
 
 
 def withdraw(known: Knowledge, lease: Lease) -> None:
     """The request ended before its prompt was computed: take back what only it hoped for."""
-    keys = lease.request.parsed.block_keys.tolist()
-    for instance in _holders(lease):
-        if instance is lease.prefill and lease.prefill_done_at is not None:
-            continue
-        if instance.is_alive:
-            known.index.withdraw(instance.slot, keys, lease=lease.number)
+    instance = lease.prompt_instance
+    if instance.is_alive and lease.prefill_done_at is None:
+        keys = lease.request.parsed.block_keys.tolist()
+        known.index.withdraw(instance.slot, keys, lease=lease.number)
 
 
 def after_prefill(
@@ -114,12 +115,6 @@ def after_reading(
         known.table.trust[instance.row] = 1.0
     if signals.kv_capacity_tokens is not None:
         known.index.set_capacity(instance.slot, known.blocks(signals.kv_capacity_tokens))
-
-
-def _holders(lease: Lease) -> tuple[Instance, ...]:
-    if lease.prefill is None:
-        return (lease.destination,)
-    return lease.destination, lease.prefill
 
 
 def _confirm(known: Knowledge, instance: Instance, lease: Lease) -> None:
