@@ -1,14 +1,26 @@
 """JSON out: UTF-8, decimals as strings, times in UTC with Z."""
 
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, date, datetime
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 import orjson
 from django.utils.functional import Promise
 from rest_framework.renderers import BaseRenderer
-from rest_framework.utils.serializer_helpers import ReturnDict, ReturnList
 
+_FORMS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (date, date.isoformat),
+    (Decimal, lambda value: format(value, "f")),
+    (Promise, str),
+    (dict, dict),
+    (list, list),
+    (tuple, list),
+    (set, list),
+    (frozenset, list),
+    (Enum, lambda value: value.value),
+)
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
@@ -47,12 +59,7 @@ def _plain(value: Any) -> Any:
         if value.tzinfo is None:
             raise TypeError(f"{value!r} has no time zone; the API answers in UTC only.")
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, Promise):
-        return str(value)
-    if isinstance(value, ReturnDict):
-        return dict(value)
-    if isinstance(value, ReturnList | tuple | set | frozenset):
-        return list(value)
+    for kind, form in _FORMS:
+        if isinstance(value, kind):
+            return form(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON.")

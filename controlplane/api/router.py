@@ -1,14 +1,46 @@
 """Every resource of the API, one line each. Apps own their viewsets (`<app>/api.py`)."""
 
+from typing import Any
+
 from rest_framework.routers import SimpleRouter
+from rest_framework.viewsets import GenericViewSet
+
+from controlplane.api.resource import ResourceBehaviour
+from controlplane.api.system import SystemViewSet
+from controlplane.audit.api import AuditEntryViewSet
+from controlplane.operations.api import OperationViewSet
+from controlplane.tenancy.api import (
+    ApiTokenViewSet,
+    InferenceKeyViewSet,
+    OrganisationViewSet,
+    ProjectViewSet,
+    TenantViewSet,
+)
 
 
 class Router(SimpleRouter):
     """Plural kebab-case paths; a slash at the end is accepted and never redirected to."""
 
     def __init__(self) -> None:
-        super().__init__(trailing_slash=False)
+        super().__init__()
         self.trailing_slash = "/?"
+
+    def resource(self, prefix: str, viewset: type[GenericViewSet[Any]]) -> None:
+        """Serve a viewset, with what every resource does mixed in; see `resource.py`."""
+        served = type(
+            viewset.__name__,
+            (viewset, ResourceBehaviour),
+            {"__doc__": viewset.__doc__, "__module__": viewset.__module__},
+        )
+        self.register(prefix, served, basename=prefix)
 
 
 router = Router()
+router.resource("organisations", OrganisationViewSet)
+router.resource("tenants", TenantViewSet)
+router.resource("projects", ProjectViewSet)
+router.resource("inference-keys", InferenceKeyViewSet)
+router.resource("api-tokens", ApiTokenViewSet)
+router.resource("audit-entries", AuditEntryViewSet)
+router.resource("operations", OperationViewSet)
+router.resource("system", SystemViewSet)

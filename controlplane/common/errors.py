@@ -30,3 +30,8 @@ class DomainError(Exception):
 
     def __str__(self) -> str:
         return str(self.message).format(**self.facts)
+
+    @property
+    def advice(self) -> str:
+        """The hint with its placeholders filled."""
+        return str(self.hint).format(**self.facts)

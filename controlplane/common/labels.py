@@ -20,6 +20,12 @@ def text_label(row: Model | None) -> str:
     return str(row)[:LENGTH] if row is not None else ""
 
 
+def view_action(model: type[Model]) -> str:
+    """The permission to read rows of a table: `app.view_model`."""
+    meta = model._meta  # noqa: SLF001 - Django's public model API
+    return f"{meta.app_label}.view_{meta.model_name}"
+
+
 def kind_label(row: Model) -> str:
     """The word for such a row in the reader's language."""
     return str(row._meta.verbose_name)  # noqa: SLF001 - Django's public model API

@@ -12,7 +12,7 @@ from django.db.models import Model, QuerySet
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 
-from controlplane.common import denials
+from controlplane.common import denials, labels
 from controlplane.common.errors import DomainError
 
 if TYPE_CHECKING:
@@ -48,7 +48,11 @@ def require(actor: "User", action: str, subject: Model | None = None) -> None:
     """Raise NotPermittedError unless the actor may do the action."""
     if not _backend().allows(actor, action, subject):
         denials.note(denials.Denial(actor=actor, action=action, subject=subject))
-        raise NotPermittedError(action=action, roles=", ".join(_backend().roles_with(action)))
+        roles = _backend().roles_with(action)
+        raise NotPermittedError(
+            action=action, roles=", ".join(roles), ask=roles,
+            needs={"action": action, "object_type": labels.type_label(subject) or None},
+        )  # fmt: skip
 
 
 def allows(actor: "User", action: str, subject: Model | None = None) -> bool:

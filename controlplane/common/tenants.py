@@ -12,7 +12,7 @@ def tenant_path(model: type[Model]) -> str | None:
     if model._meta.label == "tenancy.Tenant":  # noqa: SLF001 - Django's public model API
         return "pk"
     for name, path in (("tenant", "tenant_id"), ("project", "project__tenant_id")):
-        if _has_field(model, name):
+        if has_field(model, name):
             return path
     return None
 
@@ -26,7 +26,8 @@ def tenant_id_of(row: Model | None) -> UUID | None:
     return value if path else None
 
 
-def _has_field(model: type[Model], name: str) -> bool:
+def has_field(model: type[Model], name: str) -> bool:
+    """True if the table has a column or relation of this name."""
     try:
         model._meta.get_field(name)  # noqa: SLF001 - Django's public model API
     except FieldDoesNotExist:

@@ -199,6 +199,8 @@ REST_FRAMEWORK = {
         "controlplane.api.parsers.JSONParser",
         "controlplane.api.parsers.MergePatchParser",
     ],
+    # The API has one format, so a parameter or suffix that asks for another is an unknown one.
+    "URL_FORMAT_OVERRIDE": None,
     "DEFAULT_PAGINATION_CLASS": "controlplane.api.pagination.CursorPagination",
     "DEFAULT_FILTER_BACKENDS": ["controlplane.api.filters.StrictFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",

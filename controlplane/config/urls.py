@@ -2,7 +2,15 @@
 
 from django.urls import include, path
 
+from controlplane.api import views
+
+handler400 = "controlplane.config.fallbacks.bad_request"
+handler404 = "controlplane.config.fallbacks.not_found"
+handler500 = "controlplane.config.fallbacks.server_error"
+
 urlpatterns = [
+    path("healthz", views.healthz),
+    path("readyz", views.readyz),
     path("api/v1/", include("controlplane.api.urls")),
     path("", include("controlplane.console.urls")),
     path("fleet/", include("inventory.urls")),

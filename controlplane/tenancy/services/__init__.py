@@ -16,20 +16,20 @@ from controlplane.tenancy.services.people import (
     set_preferences,
 )
 from controlplane.tenancy.services.tree import (
+    change_tenant,
     create_organisation,
     create_project,
     create_tenant,
     rename_organisation,
     rename_project,
-    rename_tenant,
     resume_tenant,
     retire_project,
     retire_tenant,
-    set_jurisdictions,
     suspend_tenant,
 )
 
 __all__ = [
+    "change_tenant",
     "check_login",
     "create_organisation",
     "create_project",
@@ -43,13 +43,11 @@ __all__ = [
     "note_token_use",
     "rename_organisation",
     "rename_project",
-    "rename_tenant",
     "resume_tenant",
     "retire_project",
     "retire_tenant",
     "revoke_api_token",
     "revoke_inference_key",
-    "set_jurisdictions",
     "set_preferences",
     "suspend_tenant",
 ]

@@ -78,15 +78,6 @@ def rename_organisation(
 
 
 @transaction.atomic
-def rename_tenant(*, tenant_id: UUID, name: str, actor: User, reason: str = "") -> Tenant:
-    """Change the name people read; slugs and ids stay."""
-    row = Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
-    permissions.require(actor, "tenancy.change_tenant", row)
-    _rename(row, name, actor=actor, action="tenant.rename", reason=reason)
-    return row
-
-
-@transaction.atomic
 def rename_project(*, project_id: UUID, name: str, actor: User, reason: str = "") -> Project:
     """Change the name people read; slugs and ids stay."""
     row = Project.objects.select_for_update(no_key=True).get(pk=project_id)
@@ -96,21 +87,32 @@ def rename_project(*, project_id: UUID, name: str, actor: User, reason: str = ""
 
 
 @transaction.atomic
-def set_jurisdictions(
-    *, tenant_id: UUID, jurisdictions: Sequence[str], actor: User, reason: str
+def change_tenant(
+    *,
+    tenant_id: UUID,
+    actor: User,
+    reason: str,
+    name: str | None = None,
+    jurisdictions: Sequence[str] | None = None,
 ) -> Tenant:
-    """Say in which countries the tenant's requests may run; empty is everywhere."""
-    tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
+    """Change the name, or the countries where requests may run (empty: everywhere); None keeps.
+
+    Routers learn the countries with the next pool document.
+    """
+    tenant = Tenant.objects.select_for_update(no_key=True, of=("self",)).get(pk=tenant_id)
     permissions.require(actor, "tenancy.change_tenant", tenant)
-    before, after = tenant.jurisdictions, list(jurisdictions)
-    tenant.jurisdictions = after
+    wanted = {"name": name, "jurisdictions": jurisdictions}
+    after = {field: value for field, value in wanted.items() if value is not None}
+    before = {field: getattr(tenant, field) for field in after}
+    for field, value in after.items():
+        setattr(tenant, field, value)
     tenant.full_clean()
-    tenant.save(update_fields=["jurisdictions", "updated_at"])
+    tenant.save(update_fields=[*after, "updated_at"])
     audit.record(
-        actor=actor, action="tenant.set_jurisdictions", subject=tenant, reason=reason,
-        before={"jurisdictions": before}, after={"jurisdictions": after},
+        actor=actor, action="tenant.change", subject=tenant, reason=reason, before=before,
+        after=after,
     )  # fmt: skip
-    outbox.emit("consort.tenant.jurisdictions_changed", subject=tenant)
+    outbox.emit("consort.tenant.changed", subject=tenant, data={"fields": sorted(after)})
     return tenant
 
 
