@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('inventory', '0002_remove_accelerator_inventory_accelerator_vendor_of_node_and_more'),
+        ('inventory', '0001_initial'),
         ('operations', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
