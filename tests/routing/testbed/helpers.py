@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from routing.testbed import tokens as tk
+from routing.testbed.engine import Engine
 from routing.testbed.events import EventLog
 from routing.testbed.profiles import load_profile
 from routing.testbed.scheduler import EngineModel, Limits
@@ -86,3 +87,35 @@ def shape(value: Any) -> Any:
     if isinstance(value, list):
         return [shape(value[0])] if value else []
     return type(value).__name__
+
+
+def url(engine: Engine, path: str = "") -> str:
+    """Address of an engine's route."""
+    return f"http://127.0.0.1:{engine.port}{path}"
+
+
+def chat(text: str = "Say hello.", **more: Any) -> dict[str, Any]:
+    """Body of a chat request."""
+    messages = [{"role": "system", "content": "You answer."}, {"role": "user", "content": text}]
+    body = {"model": MODEL, "messages": messages, "max_tokens": 8, "ignore_eos": True}
+    return body | more
+
+
+def completion(prompt: Any = "Once upon a time", **more: Any) -> dict[str, Any]:
+    """Body of a completion request."""
+    return {"model": MODEL, "prompt": prompt, "max_tokens": 8, "ignore_eos": True} | more
+
+
+def sse_events(text: str) -> list[dict[str, Any]]:
+    """Events of a stream that ends as it should."""
+    lines = [line for line in text.split("\n") if line]
+    assert lines[-1] == "data: [DONE]"
+    return [json.loads(line.removeprefix("data: ")) for line in lines[:-1]]
+
+
+def metric(page: str, name: str, **labels: str) -> float:
+    """Sum of a metric's series that carry the labels."""
+    wanted = [f'{key}="{value}"' for key, value in labels.items()]
+    lines = [line for line in page.split("\n") if line.startswith((f"{name}{{", f"{name} "))]
+    assert lines, f"{name} is not on the page"
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if all(w in line for w in wanted))
