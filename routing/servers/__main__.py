@@ -8,27 +8,13 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import uvloop
 
-from routing.servers import clock
-from routing.servers.admin import AdminPort
-from routing.servers.decisions import DecisionRing
-from routing.servers.documents import Directory
-from routing.servers.errors import openai_error_body, problem_body
+from routing.servers.app import Router, RouterOptions
 from routing.servers.files import StateFolderBusyError, claim_folder
-from routing.servers.http import HttpServer, ServerLimits
-from routing.servers.metrics import RouterMetrics
-from routing.servers.public import PublicPort
-from routing.servers.scrape import Scraper
-from routing.servers.spool import UsageSpool
-from routing.servers.state import RouterState
-from routing.servers.upstream import UpstreamPool
 
-ADMIN_BODY_BYTES = 8 * 1024 * 1024 + 1
-"""One more than a document may have, so that the document's own error is given."""
 MINIMUM_TOKEN_CHARACTERS = 16
 
 logger = logging.getLogger("routing.servers")
@@ -81,57 +67,28 @@ def _read_token(path: Path) -> bytes:
 
 
 async def _run(options: argparse.Namespace, token: bytes) -> int:
-    state = _state(options)
-    state.directory.load_kept()
-    scraper = Scraper(state)
-    state.directory.on_change = scraper.follow_documents
-    scraper.follow_documents()
-    public = HttpServer(
-        PublicPort(state),
-        limits=ServerLimits(body_bytes=lambda: state.directory.body_bytes),
-        error_body=openai_error_body,
+    router = Router(
+        RouterOptions(
+            name=options.name,
+            state_dir=options.state_dir,
+            admin_token=token,
+            host=options.host,
+            port=options.port,
+            admin_port=options.admin_port,
+            spool_bytes=options.spool_megabytes * 2**20,
+            drain_seconds=options.drain_seconds,
+        )
     )
-    admin = HttpServer(
-        AdminPort(state, token=token),
-        limits=ServerLimits(body_bytes=lambda: ADMIN_BODY_BYTES, connections=256),
-        error_body=problem_body,
-    )
+    status = 0
     try:
-        port = await public.start(options.host, options.port)
-        admin_port = await admin.start(options.host, options.admin_port)
+        await router.start()
+        _say_ready(router.port, router.admin_port)
+        await _stop_signal()
     except OSError as error:
-        logger.error("A port cannot be opened on %s: %s.", options.host, error)  # noqa: TRY400 - the sentence is the whole story
-        state.spool.close()
-        return 2
-    _say_ready(port, admin_port)
-    await _stop_signal()
-    state.is_draining = True
-    await public.stop(drain_seconds=options.drain_seconds)
-    await scraper.stop()
-    state.upstreams.close()
-    state.spool.close()
-    await admin.stop(drain_seconds=0.5)
-    return 0
-
-
-def _state(options: argparse.Namespace) -> RouterState:
-    folder: Path = options.state_dir
-    try:
-        software = version("consort")
-    except PackageNotFoundError:
-        software = "unknown"
-    return RouterState(
-        name=options.name,
-        software=software,
-        started_at=clock.unix_now(),
-        directory=Directory(folder / "documents", router_name=options.name),
-        spool=UsageSpool(
-            folder / "usage", router=options.name, max_bytes=options.spool_megabytes * 2**20
-        ),
-        upstreams=UpstreamPool(),
-        metrics=RouterMetrics(),
-        decisions=DecisionRing(),
-    )
+        logger.error("A port cannot be opened: %s.", error)  # noqa: TRY400 - the sentence is the whole story
+        status = 2
+    await router.stop()
+    return status
 
 
 def _say_ready(port: int, admin_port: int) -> None:

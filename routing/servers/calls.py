@@ -29,15 +29,18 @@ SESSION_HEADERS = (
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
 
+_ABSENT = msgspec.Raw(b"null")
+
+
 class _Outline(msgspec.Struct):
     """The model, and members that tell an engine to fetch KV from an address: ours alone to set."""
 
     model: str | None = None
-    kv_transfer_params: msgspec.Raw | None = None
-    ec_transfer_params: msgspec.Raw | None = None
-    bootstrap_host: msgspec.Raw | None = None
-    bootstrap_port: msgspec.Raw | None = None
-    bootstrap_room: msgspec.Raw | None = None
+    kv_transfer_params: msgspec.Raw = _ABSENT
+    ec_transfer_params: msgspec.Raw = _ABSENT
+    bootstrap_host: msgspec.Raw = _ABSENT
+    bootstrap_port: msgspec.Raw = _ABSENT
+    bootstrap_room: msgspec.Raw = _ABSENT
 
 
 _OUTLINE = msgspec.json.Decoder(_Outline)
@@ -96,7 +99,7 @@ def _pool_of(access: Access, path: str, body: bytes) -> tuple[LoadedPool, KeySpe
     if outline.model is None:
         _explain(path, body)
     for name in _ROUTER_MEMBERS:
-        if getattr(outline, name) is not None:
+        if bytes(getattr(outline, name)) != b"null":
             raise ApiError(400, f"{name} is set by the router; leave it out.", param=name)
     found = access.pool_of(outline.model)
     if found is None:

@@ -7,7 +7,7 @@ Files in the spool's folder:
 - `<first>-<last>.json`: a closed segment, immutable, exactly what is delivered.
 - `acknowledged`: the last acknowledged sequence number; numbers go on after all files are gone.
 
-A segment is closed after `SEGMENT_SECONDS` or `SEGMENT_EVENTS`. Closed segments are kept until they
+A segment is closed after `segment_seconds` or `segment_events`. Closed segments are kept until they
 are acknowledged. When they exceed the bound, the oldest are kept, further events are dropped before
 they get a number (so the numbers stay gapless), and the drop is counted for an alert.
 """
@@ -18,13 +18,12 @@ import logging
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
 from routing.core.usage import UsageEvent, UsageSegment, segment_of
 from routing.servers import clock
-from routing.servers.files import sync_folder, write_durably
+from routing.servers.files import append_bytes, write_durably
 
 logger = logging.getLogger(__name__)
 
@@ -66,12 +65,20 @@ class UsageSpool:
     """One writer per folder; the folder must be locked by the caller."""
 
     def __init__(
-        self, folder: Path, *, router: str, max_bytes: int, segment_events: int = SEGMENT_EVENTS
+        self,
+        folder: Path,
+        *,
+        router: str,
+        max_bytes: int,
+        segment_events: int = SEGMENT_EVENTS,
+        segment_seconds: float = SEGMENT_SECONDS,
     ) -> None:
         self._folder = folder
+        self._open_path = folder / "open.jsonl"
         self._router = router
         self._max_bytes = max_bytes
         self._segment_events = segment_events
+        self._segment_seconds = segment_seconds
         self._closed: deque[_ClosedSegment] = deque()
         self._open: list[UsageEvent] = []
         self._unwritten: list[UsageEvent] = []
@@ -83,7 +90,6 @@ class UsageSpool:
         self.dropped_events = 0
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._recover()
-        self._file: BinaryIO = self._new_open_file()
 
     # Writing.
 
@@ -112,13 +118,12 @@ class UsageSpool:
             self._timer = None
         self.write()
         self._close_segment()
-        self._file.close()
 
     def _on_timer(self) -> None:
         self._timer = None
         now = clock.monotonic()
         self.write()
-        if self._open and now - self._open_since >= SEGMENT_SECONDS:
+        if self._open and now - self._open_since >= self._segment_seconds:
             self._close_segment()
         if self._open:
             # Comes back to close the segment in time also when no further event arrives.
@@ -142,8 +147,7 @@ class UsageSpool:
             msgspec.structs.replace(event, sequence=self._written + offset)
             for offset, event in enumerate(events, start=1)
         ]
-        self._file.write(msgspec.json.Encoder().encode_lines(numbered))
-        self._file.flush()
+        append_bytes(self._open_path, msgspec.json.Encoder().encode_lines(numbered))
         self._open += numbered
 
     @property
@@ -155,8 +159,7 @@ class UsageSpool:
             return
         self._store_closed(segment_of(self._router, tuple(self._open)))
         self._open = []
-        self._file.close()
-        self._file = self._new_open_file()
+        self._open_path.unlink(missing_ok=True)
 
     def _store_closed(self, segment: UsageSegment) -> None:
         content = msgspec.json.encode(segment)
@@ -166,13 +169,6 @@ class UsageSpool:
         self._closed.append(_ClosedSegment(first, last, path, len(content)))
         self._bytes += len(content)
         self._closed_through = last
-
-    def _new_open_file(self) -> BinaryIO:
-        path = self._folder / "open.jsonl"
-        path.unlink(missing_ok=True)
-        file = path.open("xb", buffering=0)
-        path.chmod(0o600)
-        return file
 
     # Delivery.
 
@@ -232,7 +228,7 @@ class UsageSpool:
         )
         if events:
             self._store_closed(segment_of(self._router, events))
-            sync_folder(self._folder)
+        self._open_path.unlink(missing_ok=True)
 
     def _acknowledged(self) -> int:
         path = self._folder / "acknowledged"
@@ -240,11 +236,10 @@ class UsageSpool:
 
     def _left_open(self) -> list[UsageEvent]:
         """Whole events of the open file, up to the first line that is torn."""
-        path = self._folder / "open.jsonl"
         events: list[UsageEvent] = []
-        if not path.exists():
+        if not self._open_path.exists():
             return events
         with contextlib.suppress(msgspec.DecodeError):
-            for line in path.read_bytes().splitlines():
+            for line in self._open_path.read_bytes().splitlines():
                 events.append(msgspec.json.decode(line, type=UsageEvent))  # noqa: PERF401 - keeps the events before a torn line
         return events
