@@ -17,7 +17,8 @@ class RouterProgress(TimestampedModel):
 
     router = models.CharField(max_length=200, unique=True)
     last_sequence = models.BigIntegerField(default=0)
-    """All events up to here are stored; what is missing below is listed as gaps."""
+    """All events up to here were read; `missing_events` of them never arrived."""
+    missing_events = models.BigIntegerField(default=0)
     complete_until = models.DateTimeField(null=True, blank=True)
     """The router says that everything that ended before is in segments we have."""
     pulled_at = models.DateTimeField(null=True, blank=True)
@@ -124,7 +125,8 @@ class UsageEventRow(models.Model):
     attempt = models.PositiveSmallIntegerField()
     delivered = models.BooleanField()
     stream = models.BooleanField()
-    token_source = models.CharField(max_length=32)
+    counted_by = models.CharField(max_length=32)
+    """Who counted the tokens: engine, counted_by_router or none."""
     input_uncached = models.BigIntegerField(null=True, blank=True)
     cache_read = models.BigIntegerField(null=True, blank=True)
     cache_write = models.BigIntegerField(null=True, blank=True)

@@ -1,0 +1,50 @@
+"""Reads of metering: who sees which usage, totals, latency, reconciliation, watermark."""
+
+from controlplane.metering.selectors.counts import (
+    active_pool_hours,
+    engine_tokens,
+    evidence_of_pool,
+    gateway_tokens,
+    probe_tokens,
+    router_addresses,
+)
+from controlplane.metering.selectors.latency import (
+    LatencyFigures,
+    latency_by_pool,
+    prefix_hit_rate,
+    ttft_p95_by_hour,
+)
+from controlplane.metering.selectors.policies import PolicyFigures, policy_figures
+from controlplane.metering.selectors.usage import (
+    GRANULARITIES,
+    GROUPS,
+    UsageTotals,
+    running_month,
+    usage_between,
+    usage_grouped,
+    usage_hours_for_viewer,
+    watermark,
+)
+
+__all__ = [
+    "GRANULARITIES",
+    "GROUPS",
+    "LatencyFigures",
+    "PolicyFigures",
+    "UsageTotals",
+    "active_pool_hours",
+    "engine_tokens",
+    "evidence_of_pool",
+    "gateway_tokens",
+    "latency_by_pool",
+    "policy_figures",
+    "prefix_hit_rate",
+    "probe_tokens",
+    "router_addresses",
+    "running_month",
+    "ttft_p95_by_hour",
+    "usage_between",
+    "usage_grouped",
+    "usage_hours_for_viewer",
+    "watermark",
+]
