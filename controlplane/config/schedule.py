@@ -25,4 +25,10 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "detect-alerts": every(120, "controlplane.telemetry.tasks.detect_alerts"),
     # Samples stay 48 h; an hour more does no harm.
     "delete-old-samples": every(3600, "controlplane.telemetry.tasks.delete_old_samples"),
+    # Usage is on the pages about this long after the answer; routers close a segment each second.
+    "pull-usage": every(5, "controlplane.metering.tasks.pull_usage"),
+    # Follows roll-up, whose sums it compares.
+    "reconcile-recent": every(15, "controlplane.metering.tasks.reconcile_recent"),
+    # Events stay 35 days; an hour more does no harm.
+    "delete-old-events": every(3600, "controlplane.metering.tasks.delete_old_events"),
 }
