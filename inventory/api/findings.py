@@ -1,0 +1,98 @@
+"""Findings: list, read, accept, override, dismiss."""
+
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.response import Response
+
+from controlplane.common.http import ApiRequest
+from controlplane.common.serializers import ReasonInput
+from inventory import selectors, services
+from inventory.models import Finding
+
+
+class FindingOutput(serializers.ModelSerializer[Finding]):
+    """Intended beside observed, with what accepting would do."""
+
+    display = serializers.CharField(source="__str__", read_only=True)
+    node = serializers.UUIDField(source="node_id", read_only=True, allow_null=True)
+    cluster = serializers.CharField(source="cluster.slug", read_only=True)
+    slot = serializers.SerializerMethodField()
+    closed_by = serializers.CharField(
+        source="closed_by.username", read_only=True, allow_null=True, default=None
+    )
+    observed_by = serializers.CharField(source="observation.source", read_only=True)
+
+    class Meta:
+        model = Finding
+        fields = read_only_fields = [
+            "id", "display", "cluster", "node", "hostname", "slot", "kind", "intended", "observed",
+            "observed_by", "suggestion", "state", "seen_at", "closed_at", "closed_by", "reason",
+            "created_at", "updated_at",
+        ]  # fmt: skip
+
+    def get_slot(self, finding: Finding) -> int | None:
+        """None if the finding is about the node as such."""
+        return None if finding.slot < 0 else finding.slot
+
+
+class FindingFilter(django_filters.FilterSet):
+    """Open findings only, unless a state is asked for."""
+
+    node = django_filters.UUIDFilter(field_name="node_id")
+    cluster = django_filters.CharFilter(field_name="cluster__slug")
+    state = django_filters.ChoiceFilter(choices=Finding.State.choices)
+
+    class Meta:
+        model = Finding
+        fields = ["kind", "hostname"]
+
+    def filter_queryset(self, queryset: "QuerySet[Finding]") -> "QuerySet[Finding]":
+        """Rows that pass every filter."""
+        rows: QuerySet[Finding] = super().filter_queryset(queryset)
+        is_asked = self.form.cleaned_data.get("state")
+        return rows if is_asked else rows.filter(state=Finding.State.OPEN)
+
+
+class FindingViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Finding]
+):
+    """Differences between what was meant and what was found."""
+
+    request: ApiRequest
+    serializer_class = FindingOutput
+    filterset_class = FindingFilter
+    ordering = ("created_at",)
+    sort_fields = {"created_at": "created_at", "seen_at": "seen_at", "hostname": "hostname"}
+
+    def get_queryset(self) -> "QuerySet[Finding]":
+        """Findings that the caller may see."""
+        return selectors.findings_for_viewer(self.request.user)
+
+    @extend_schema(request=ReasonInput, responses=FindingOutput)
+    @action(detail=True, methods=["post"])
+    def accept(self, request: ApiRequest, pk: str) -> Response:
+        """Change the plan to what was observed."""
+        return self._answer(services.accept_finding)
+
+    @extend_schema(request=ReasonInput, responses=FindingOutput)
+    @action(detail=True, methods=["post"])
+    def override(self, request: ApiRequest, pk: str) -> Response:
+        """Keep the plan: the observation is not right."""
+        return self._answer(services.override_finding)
+
+    @extend_schema(request=ReasonInput, responses=FindingOutput)
+    @action(detail=True, methods=["post"])
+    def dismiss(self, request: ApiRequest, pk: str) -> Response:
+        """Let it be: the difference does not matter."""
+        return self._answer(services.dismiss_finding)
+
+    def _answer(self, service: Any) -> Response:
+        finding, body = self.get_object(), ReasonInput(data=self.request.data)
+        body.is_valid(raise_exception=True)
+        service(finding_id=finding.pk, actor=self.request.user, **body.validated_data)
+        return Response(FindingOutput(self.get_queryset().get(pk=finding.pk)).data)
