@@ -115,7 +115,7 @@ class Migration(migrations.Migration):
                 ('rack', models.CharField(blank=True, max_length=50, verbose_name='rack')),
                 ('owner', models.CharField(blank=True, max_length=100, verbose_name='owner')),
                 ('operator', models.CharField(blank=True, max_length=100, verbose_name='operator')),
-                ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), default=list, size=None, verbose_name='tags')),
+                ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), blank=True, default=list, size=None, verbose_name='tags')),
                 ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='nodes', to='inventory.cluster')),
                 ('node_type', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='nodes', to='inventory.nodetype')),
             ],

@@ -20,6 +20,19 @@ class SameVendorConstraint(BaseConstraint):
         super().__init__(name=name, violation_error_message=violation_error_message)
         self.field = field
 
+    def __eq__(self, other: object) -> bool:
+        """Equal rules make no migration."""
+        if not isinstance(other, SameVendorConstraint):
+            return NotImplemented
+        return (self.name, self.field, self.violation_error_message) == (
+            other.name,
+            other.field,
+            other.violation_error_message,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.field))
+
     def create_sql(
         self, model: type[models.Model] | None, schema_editor: BaseDatabaseSchemaEditor | None
     ) -> Any:

@@ -54,7 +54,9 @@ class Node(TimestampedModel):
     rack = models.CharField(_("rack"), max_length=50, blank=True)
     owner = models.CharField(_("owner"), max_length=100, blank=True)
     operator = models.CharField(_("operator"), max_length=100, blank=True)
-    tags = ArrayField(models.CharField(max_length=50), verbose_name=_("tags"), default=list)
+    tags = ArrayField(
+        models.CharField(max_length=50), verbose_name=_("tags"), default=list, blank=True
+    )
 
     class Meta:
         ordering = ["hostname", "pk"]
