@@ -1,6 +1,12 @@
-"""Addresses of this app."""
+"""Addresses of what people do to plans and pools."""
 
-from django.urls import URLPattern
+from django.urls import path
+
+from controlplane.serving import views
 
 app_name = "serving"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("changes/add", views.change_add, name="change_add"),
+    path("changes/<uuid:pk>/<slug:verb>", views.change_act, name="change_act"),
+    path("pools/<uuid:pk>/policy", views.pool_policy, name="pool_policy"),
+]

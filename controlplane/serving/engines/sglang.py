@@ -30,7 +30,7 @@ class Sglang:
     """SGLang on the vendors that the facts name."""
 
     slug = "sglang"
-    program = ("python", "-m", "sglang.launch_server")
+    program: tuple[str, ...] = ("python", "-m", "sglang.launch_server")
     known_arguments = frozenset(
         {
             "chunked-prefill-size",

@@ -25,7 +25,7 @@ class Simulated:
     """`python -m routing.testbed.engine`, once per accelerator."""
 
     slug = "simulated"
-    program = ("python", "-m", "routing.testbed.engine")
+    program: tuple[str, ...] = ("python", "-m", "routing.testbed.engine")
     known_arguments = frozenset(
         {
             "block-size",

@@ -29,7 +29,7 @@ class Vllm:
     """vLLM on any vendor that the facts name."""
 
     slug = "vllm"
-    program = ("vllm", "serve")
+    program: tuple[str, ...] = ("vllm", "serve")
     known_arguments = frozenset(
         {
             "block-size",

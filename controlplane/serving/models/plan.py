@@ -55,6 +55,7 @@ class ChangePlan(TimestampedModel):
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
     paused_at = models.DateTimeField(_("paused"), null=True, blank=True)
     rolling_back = models.BooleanField(_("rolling back"), default=False)
+    cancelling = models.BooleanField(_("waves not begun are dropped"), default=False)
     outcome = models.TextField(_("outcome"), blank=True)
     simulated = models.BooleanField(_("simulated"), default=False)
 

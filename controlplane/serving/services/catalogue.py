@@ -1,0 +1,124 @@
+"""Models and pools: create, load from the shipped facts, change the policy."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db import transaction
+
+from controlplane.audit import services as audit
+from controlplane.common import jobs, permissions
+from controlplane.operations import outbox
+from controlplane.serving import documents, facts
+from controlplane.serving.engines import launcher
+from controlplane.serving.engines.base import EngineArgumentError, checked_arguments
+from controlplane.serving.errors import (
+    EngineArgumentsRefusedError,
+    ModelUnknownError,
+    PolicyRefusedError,
+    PoolRetiredError,
+)
+from controlplane.serving.models import Model, Pool
+from routing.core.document import DocumentError
+
+if TYPE_CHECKING:
+    from controlplane.tenancy.models import User
+
+
+@transaction.atomic
+def create_model(*, actor: "User | None", **fields: Any) -> Model:
+    """Add a model with its shape. Raises ValidationError that names the field."""
+    if actor is not None:
+        permissions.require(actor, "serving.add_model")
+    model = Model(**fields)
+    model.full_clean()
+    model.save(force_insert=True)
+    audit.record(actor=actor, action="model.create", subject=model, after={"slug": model.slug})
+    return model
+
+
+@transaction.atomic
+def load_catalogue(*slugs: str) -> list[Model]:
+    """Bring models of the shipped catalogue up to date, all of them when none is named.
+
+    Figures that somebody changed here are set back to the shipped ones. Raises ModelUnknownError.
+    """
+    shipped = {row["slug"]: row for row in facts.load("models")["models"]}
+    sources = facts.load("models")["sources"]
+    unknown = sorted(set(slugs) - set(shipped))
+    if unknown:
+        raise ModelUnknownError(model=unknown[0], allowed=", ".join(sorted(shipped)))
+    models = []
+    for slug in slugs or sorted(shipped):
+        row = dict(shipped[slug])
+        row["source"] = sources[row["source"]][:300]
+        model, _created = Model.objects.update_or_create(slug=row.pop("slug"), defaults=row)
+        models.append(model)
+    return models
+
+
+@transaction.atomic
+def create_pool(*, actor: "User | None", **fields: Any) -> Pool:
+    """Add a pool without engines; roles come by change plans.
+
+    Raises ValidationError, PolicyRefusedError or EngineArgumentsRefusedError.
+    """
+    if actor is not None:
+        permissions.require(actor, "serving.add_pool")
+    pool = Pool(**fields)
+    pool.full_clean()
+    _check_policy(pool.policy, pool.policy_parameters)
+    _check_engine_arguments(pool)
+    pool.save(force_insert=True)
+    audit.record(actor=actor, action="pool.create", subject=pool, after={"slug": pool.slug})
+    outbox.emit("consort.pool.created", subject=pool)
+    jobs.after_commit("serving.tasks.reconcile_pool", str(pool.pk))
+    return pool
+
+
+@transaction.atomic
+def change_policy(
+    *,
+    pool_id: UUID,
+    policy: str,
+    parameters: Mapping[str, Any] | None = None,
+    reason: str = "",
+    actor: "User",
+) -> Pool:
+    """Choose another routing policy; routers get it as the next document version.
+
+    Raises NotPermittedError, PoolRetiredError or PolicyRefusedError.
+    """
+    pool = Pool.objects.select_for_update(no_key=True).get(pk=pool_id)
+    permissions.require(actor, "serving.change_pool", pool)
+    if pool.state == Pool.State.RETIRED:
+        raise PoolRetiredError(pool=pool.name)
+    parameters = dict(parameters or {})
+    _check_policy(policy, parameters)
+    before = {"policy": pool.policy, "policy_parameters": pool.policy_parameters}
+    pool.policy, pool.policy_parameters = policy, parameters
+    pool.save(update_fields=["policy", "policy_parameters", "updated_at"])
+    after = {"policy": policy, "policy_parameters": parameters}
+    audit.record(
+        actor=actor, action="pool.policy", subject=pool, reason=reason, before=before, after=after
+    )
+    outbox.emit("consort.pool.policy-changed", subject=pool, data=after)
+    jobs.after_commit("serving.tasks.reconcile_pool", str(pool.pk))
+    return pool
+
+
+def _check_policy(policy: str, parameters: Mapping[str, Any]) -> None:
+    try:
+        documents.policy_of(policy, parameters)
+    except DocumentError as error:
+        allowed = ", ".join(error.allowed) or ", ".join(Pool.Policy.values)
+        raise PolicyRefusedError(
+            pointer=error.pointer, detail=error.message, allowed=allowed
+        ) from error
+
+
+def _check_engine_arguments(pool: Pool) -> None:
+    try:
+        checked_arguments({}, pool.engine_arguments, launcher(pool.engine).known_arguments)
+    except EngineArgumentError as error:
+        raise EngineArgumentsRefusedError(detail=str(error)) from error

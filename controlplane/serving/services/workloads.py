@@ -1,0 +1,270 @@
+"""Desired engines, what targets say of them, and the endpoints that follow."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from controlplane.common import permissions
+from controlplane.serving import deployments, figures
+from controlplane.serving.conditions import Status, with_condition
+from controlplane.serving.models import Endpoint, Pool, RoleAssignment, Workload
+from controlplane.serving.plans import PlanItem
+from controlplane.serving.services.holding import Hold
+from controlplane.serving.targets import target
+from controlplane.serving.targets.base import (
+    SeenEngine,
+    TargetRefusedError,
+    TargetUnavailableError,
+    WantedEngine,
+)
+from controlplane.telemetry import services as telemetry
+from controlplane.telemetry.models import Evidence
+from inventory.models import Accelerator
+
+if TYPE_CHECKING:
+    from controlplane.tenancy.models import User
+
+logger = logging.getLogger(__name__)
+
+State = Endpoint.State
+MAX_BACK_OFF_SECONDS = 60.0
+LOG_BYTES = 32 * 1024
+
+
+def want_engines(*, pool: Pool, items: Sequence[PlanItem]) -> None:
+    """Write what should run on the accelerators of items; call inside the ledger's transaction.
+
+    The generation grows only when something differs, so a second call changes nothing.
+    """
+    accelerators = {
+        str(row.pk): row
+        for row in Accelerator.objects.filter(
+            pk__in=[item.accelerator for item in items]
+        ).select_related("model", "node")
+    }
+    for item in items:
+        accelerator = accelerators[item.accelerator]
+        workload, _created = Workload.objects.select_for_update(no_key=True).get_or_create(
+            accelerator=accelerator,
+            defaults={
+                "name": item.workload, "pool": pool, "node": accelerator.node,
+                "target": item.target,
+            },
+        )  # fmt: skip
+        _want(workload, pool, accelerator, item.to_role)
+
+
+def _want(workload: Workload, pool: Pool, accelerator: Accelerator, role: str) -> None:
+    assignment = RoleAssignment.objects.filter(
+        members__accelerator=accelerator, members__open=True
+    ).first()
+    if role:
+        url = workload.desired.get("url", "")
+        desired = deployments.desired_spec(pool, accelerator, role=role, url=url)
+        state = Workload.Desired.RUNNING
+    else:
+        desired, state = workload.desired, Workload.Desired.ABSENT
+    changed = (workload.desired, workload.desired_state, workload.role) != (desired, state, role)
+    workload.pool, workload.assignment = pool, assignment
+    workload.desired, workload.desired_state, workload.role = desired, state, role
+    workload.generation += changed
+    workload.save()
+
+
+def converge(pool: Pool, hold: Hold) -> dict[UUID, SeenEngine]:
+    """One look at each target, then what differs is applied; returns what was seen by workload.
+
+    A target that does not answer is a condition of its workloads, not an error.
+    """
+    by_target: dict[str, list[Workload]] = defaultdict(list)
+    rows = Workload.objects.filter(pool=pool).select_related(
+        "node", "accelerator__model", "pool__model"
+    )
+    for workload in rows.exclude(desired_state="absent", observed__state="absent"):
+        by_target[workload.target].append(workload)
+    seen: dict[UUID, SeenEngine] = {}
+    for slug, workloads in sorted(by_target.items()):
+        hold.renew()
+        try:
+            found = target(slug).observe([_wanted(workload) for workload in workloads])
+        except TargetUnavailableError as error:
+            for workload in workloads:
+                _note(workload, "TargetReachable", "Unknown", "Unavailable", str(error))
+            continue
+        for workload in workloads:
+            engine = found[workload.name]
+            seen[workload.pk] = engine
+            _take_in(workload, engine)
+            _act(workload, engine, hold)
+    return seen
+
+
+def workload_logs(*, workload_id: UUID, actor: "User", size: int = LOG_BYTES) -> str:
+    """Last bytes of an engine's output. Raises NotPermittedError or TargetUnavailableError."""
+    workload = Workload.objects.get(pk=workload_id)
+    permissions.require(actor, "serving.view_workload", workload)
+    return target(workload.target).logs(workload.name, size=min(size, LOG_BYTES))
+
+
+def is_as_wanted(workload: Workload, seen: SeenEngine | None) -> bool:
+    """True once exactly the wanted engine runs, or none if none is wanted."""
+    if seen is None:
+        return False
+    if workload.desired_state == Workload.Desired.ABSENT:
+        return seen.state == "absent"
+    return seen.state == "running" and seen.spec_hash == workload.desired["spec_hash"]
+
+
+def _wanted(workload: Workload) -> WantedEngine:
+    desired = workload.desired
+    return WantedEngine(
+        name=workload.name,
+        generation=workload.generation,
+        spec_hash=desired.get("spec_hash", ""),
+        argv=tuple(desired.get("argv", ())),
+        env=desired.get("env", {}),
+        url=desired.get("url", ""),
+    )
+
+
+def _act(workload: Workload, seen: SeenEngine, hold: Hold) -> None:
+    """Ask the target for what differs; it answers at once and works by itself."""
+    wants_none = workload.desired_state == Workload.Desired.ABSENT
+    if seen.state == "unknown" or is_as_wanted(workload, seen):
+        return
+    same_spec = seen.spec_hash == workload.desired.get("spec_hash")
+    if not wants_none and seen.state == "starting" and same_spec:
+        return
+    if not wants_none and seen.state in {"exited", "failed"} and _backs_off(seen, timezone.now()):
+        return
+    hold.renew()
+    try:
+        if wants_none:
+            target(workload.target).delete(workload.name, fencing_token=hold.token)
+        else:
+            target(workload.target).apply(_wanted(workload), fencing_token=hold.token)
+        _note(workload, "Applied", "True", "Applied", "")
+    except TargetUnavailableError as error:
+        _note(workload, "TargetReachable", "Unknown", "Unavailable", str(error))
+    except TargetRefusedError as error:
+        _note(workload, "Applied", "False", "Refused", str(error))
+
+
+def _backs_off(seen: SeenEngine, now: datetime) -> bool:
+    """True while an engine that ended by itself is not to be started again yet: 1, 2, 4 … s."""
+    if seen.exited_at is None:
+        return False
+    pause = min(MAX_BACK_OFF_SECONDS, 2.0 ** max(0, seen.starts - 1))
+    return now.timestamp() < seen.exited_at + pause
+
+
+@transaction.atomic
+def _take_in(workload: Workload, seen: SeenEngine) -> None:
+    """Write what was seen; endpoints follow the life of the process."""
+    now = timezone.now()
+    if seen.state != "unknown":
+        _end_other_instances(workload, seen, now)
+    runs = workload.desired_state == Workload.Desired.RUNNING and is_as_wanted(workload, seen)
+    if runs and seen.url and seen.instance:
+        _register(workload, seen, now)
+    workload.observed = seen.as_json()
+    workload.observed_at = now
+    if is_as_wanted(workload, seen):
+        workload.observed_generation = workload.generation
+    workload.conditions = _conditions(workload, seen, now)
+    workload.save(
+        update_fields=["observed", "observed_at", "observed_generation", "conditions", "updated_at"]
+    )
+
+
+def _conditions(workload: Workload, seen: SeenEngine, now: datetime) -> list[dict[str, Any]]:
+    rows = with_condition(
+        workload.conditions, type="TargetReachable", status="True", reason="Answered", at=now
+    )
+    status: Status = "True" if is_as_wanted(workload, seen) else "False"
+    message = seen.failure
+    if seen.state == "exited":
+        code = "unknown" if seen.exit_code is None else str(seen.exit_code)
+        message = message or f"The process ended with code {code}; starts: {seen.starts}."
+    if seen.state == "unknown":
+        status = "Unknown"
+    return with_condition(
+        rows, type="Started", status=status, reason=seen.state, message=message, at=now
+    )
+
+
+def _end_other_instances(workload: Workload, seen: SeenEngine, now: datetime) -> None:
+    for endpoint in workload.endpoints.live():
+        if endpoint.instance == seen.instance and seen.state != "absent":
+            continue
+        endpoint.state, endpoint.gone_at = State.GONE, now
+        endpoint.gone_reason = _why_gone(seen)
+        endpoint.save(update_fields=["state", "gone_at", "gone_reason", "updated_at"])
+        telemetry.end_engine(instance=endpoint.instance, at=now)
+
+
+def _why_gone(seen: SeenEngine) -> str:
+    if seen.state == "exited" and seen.exit_code is not None:
+        return f"ended with code {seen.exit_code}"
+    return {"running": "replaced", "starting": "replaced", "ending": "ending"}.get(
+        seen.state, "ended"
+    )
+
+
+def _register(workload: Workload, seen: SeenEngine, now: datetime) -> None:
+    accelerator, desired = workload.accelerator, workload.desired
+    endpoint, created = Endpoint.objects.get_or_create(
+        workload=workload,
+        instance=seen.instance,
+        defaults={
+            "pool": workload.pool, "node": workload.node, "url": seen.url or "", "role": workload.role,
+            "engine": desired["engine"], "pid": seen.pid, "observed_at": now,
+        },
+    )  # fmt: skip
+    if not created and endpoint.role == workload.role and endpoint.state != State.GONE:
+        return
+    endpoint.role, endpoint.pool, endpoint.url = workload.role, workload.pool, str(seen.url)
+    endpoint.kv_contract = desired["kv_contract"]
+    endpoint.block_size_tokens = desired["block_size_tokens"]
+    endpoint.max_model_len = workload.pool.model.max_model_len
+    endpoint.kv_capacity_tokens = figures.capacity_tokens(
+        accelerator.model, workload.pool.model, desired["memory_share"]
+    )
+    if endpoint.state == State.GONE:
+        endpoint.state, endpoint.gone_at, endpoint.gone_reason = State.STARTING, None, ""
+    endpoint.save()
+    is_simulated = desired["engine"] == Pool.Engine.SIMULATED
+    telemetry.register_engine(
+        telemetry.EngineTarget(
+            endpoint=workload.name,
+            instance=endpoint.instance,
+            metrics_url=f"{endpoint.url}/metrics",
+            engine="sglang" if desired["engine"] == "sglang" else "vllm",
+            node=workload.node,
+            accelerators=[accelerator],
+            pool=workload.pool.slug,
+            role=workload.role,
+            source=Evidence.SIMULATED if is_simulated else Evidence.MEASURED,
+            counts_from_start=workload.target != "static",
+        )
+    )
+
+
+def _note(workload: Workload, kind: str, status: Status, reason: str, message: str) -> None:
+    rows = with_condition(
+        workload.conditions,
+        type=kind,
+        status=status,
+        reason=reason,
+        message=message,
+        at=timezone.now(),
+    )
+    if rows != workload.conditions:
+        workload.conditions = rows
+        workload.save(update_fields=["conditions", "updated_at"])
