@@ -9,7 +9,8 @@ from controlplane.console import format as fmt
 from controlplane.console import navigation, preferences, selectors
 from controlplane.tenancy.models import User
 
-VERSION = version("consort") if "consort" in packages_distributions().values() else "0.1.0"
+VERSION = "0.1.0"
+"""As in pyproject.toml; the product runs from its folder and is not installed as a package."""
 
 
 def frame(request: HttpRequest) -> dict[str, object]:

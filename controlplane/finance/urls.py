@@ -1,6 +1,8 @@
-"""Addresses of this app."""
+"""Addresses of exports."""
 
-from django.urls import URLPattern
+from django.urls import path
+
+from controlplane.finance import views
 
 app_name = "finance"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [path("ledger.csv", views.ledger_csv, name="ledger_csv")]

@@ -1,0 +1,80 @@
+"""The side navigation: one line per page, in the order of the groups."""
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from controlplane.common import permissions
+from controlplane.tenancy.models import User
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page in the navigation; shown to whoever has its permission ("" is everybody)."""
+
+    route: str
+    name: object
+    icon: str
+    permission: str = ""
+    key: str = ""
+    """Letter after `g` that opens it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A page of the navigation as one person sees it."""
+
+    page: Page
+    url: str
+    current: bool
+
+
+GROUPS: list[tuple[object, list[Page]]] = [
+    ("", [Page("console:overview", _("Overview"), "home", key="o")]),
+    (
+        _("Fleet"),
+        [Page("console:nodes", _("Nodes"), "node", "inventory.view_node", key="n")],
+    ),
+    (
+        _("Serving"),
+        [
+            Page("console:pools", _("Pools"), "pool", "serving.view_pool", key="p"),
+            Page("console:roles", _("Roles"), "roles", "serving.view_pool"),
+            Page("console:changes", _("Change plans"), "change", "serving.view_changeplan", key="c"),
+            Page("console:routers", _("Routers"), "router", "serving.view_router", key="r"),
+        ],
+    ),
+    (
+        _("Tenants and money"),
+        [Page("console:cost", _("Cost"), "cost", "finance.view_ledger", key="m")],
+    ),
+    (
+        _("Control"),
+        [
+            Page("console:audit", _("Audit"), "audit", "audit.view_auditentry", key="a"),
+            Page("console:operations", _("Operations"), "list"),
+        ],
+    ),
+]
+
+
+def links(request: HttpRequest) -> list[tuple[object, list[Link]]]:
+    """Groups with the pages that the person may open; the open page is marked."""
+    user = request.user
+    if not isinstance(user, User):
+        return []
+    groups = [(name, [_link(page, request) for page in pages if _may(user, page)])
+              for name, pages in GROUPS]  # fmt: skip
+    return [(name, pages) for name, pages in groups if pages]
+
+
+def _may(user: User, page: Page) -> bool:
+    return not page.permission or permissions.allows(user, page.permission)
+
+
+def _link(page: Page, request: HttpRequest) -> Link:
+    url = reverse(page.route)
+    here = request.path == url or (url != "/" and request.path.startswith(f"{url}/"))
+    return Link(page=page, url=url, current=here)

@@ -1,0 +1,57 @@
+"""Cost of the month: where every hour went, by node, and what a million tokens cost."""
+
+from datetime import UTC, datetime
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+
+from controlplane.common import permissions
+from controlplane.common.http import ConsoleRequest
+from controlplane.console import format as fmt
+from controlplane.console import svg, words
+from controlplane.console.freshness import Source
+from controlplane.console.selectors import money as selectors
+
+
+@login_required
+def cost(request: ConsoleRequest) -> HttpResponse:
+    """`?month=2026-11` chooses the month; the sum under each table equals the figure above it."""
+    permissions.require(request.user, "finance.view_ledger")
+    months = selectors.months_with_ledger()
+    start = _wanted(request.GET.get("month", "")) or selectors.month_start()
+    month = selectors.month_to_date(request.user, start=start)
+    classes = selectors.classes_of(request.user, start=start) if month else []
+    context = {
+        "start": start,
+        "months": months,
+        "month": month,
+        "is_open": start == selectors.month_start(),
+        "classes": classes,
+        "class_total": sum(row.amount for row in classes),
+        "class_hours": sum(row.accelerator_hours for row in classes),
+        "bar": _bar(classes, month.currency) if month else "",
+        "nodes": selectors.ledger_by_node(request.user, start=start) if month else [],
+        "sources": [Source(_("Ledger"), month.until, expected_seconds=3600)] if month else [],
+    }
+    return render(request, "finance/cost.html", context)
+
+
+def _wanted(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, "%Y-%m").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _bar(rows: list[selectors.ClassRow], currency: str) -> str:
+    told = ", ".join(
+        f"{words.role(row.pattern)[1]} {fmt.money(row.amount, currency)}" for row in rows
+    )
+    return svg.bar(
+        [svg.Segment(words.role(row.pattern)[0], float(row.amount)) for row in rows],
+        total=float(sum(row.amount for row in rows)),
+        label=told,
+        height=22,
+    )

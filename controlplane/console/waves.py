@@ -1,0 +1,143 @@
+"""The waves of a plan as rows of steps, and the steps of the plan itself."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from controlplane.console import format as fmt
+from controlplane.console import words
+from controlplane.serving.models import ChangePlan, Wave
+
+STEPS = [Wave.Step.DRAIN, Wave.Step.SWITCH, Wave.Step.START, Wave.Step.READY, Wave.Step.ADD,
+         Wave.Step.OBSERVE]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StepCell:
+    """One step of one wave: done, running, waiting, failed or "" (not reached)."""
+
+    state: str
+    word: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaveRow:
+    """A wave with its accelerators, cells in the order of STEPS, and its elapsed time."""
+
+    wave: Wave
+    names: str
+    roles: str
+    cells: Sequence[StepCell]
+    elapsed: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """A step of the bar on top: done, current or to come."""
+
+    name: str
+    note: str
+    state: str
+
+
+def wave_rows(waves: Sequence[Wave]) -> list[WaveRow]:
+    """Rows in the order of the waves."""
+    return [_row(wave) for wave in waves]
+
+
+def _row(wave: Wave) -> WaveRow:
+    return WaveRow(
+        wave=wave,
+        names=", ".join(f"{item.get('hostname')}/{item.get('slot')}" for item in wave.items),
+        roles=_roles(wave.items, backwards=wave.backwards),
+        cells=[_cell(wave, step, place) for place, step in enumerate(STEPS)],
+        elapsed=_elapsed(wave),
+        current=wave.state == Wave.State.RUNNING,
+    )
+
+
+def _roles(items: Sequence[Mapping[str, Any]], *, backwards: bool) -> str:
+    pairs = {
+        (str(words.role(item.get("from_role"))[1]), str(words.role(item.get("to_role"))[1]))
+        for item in items
+    }
+    return ", ".join(
+        f"{after} → {before}" if backwards else f"{before} → {after}"
+        for before, after in sorted(pairs)
+    )
+
+
+def _elapsed(wave: Wave) -> str:
+    if wave.started_at is None:
+        return ""
+    return fmt.duration(((wave.ended_at or datetime.now(UTC)) - wave.started_at).total_seconds())
+
+
+def _cell(wave: Wave, step: str, place: int) -> StepCell:
+    seen = wave.detail.get(step) if isinstance(wave.detail, dict) else None
+    seen = seen if isinstance(seen, dict) else {}
+    reached = len(STEPS) if wave.step == Wave.Step.DONE else STEPS.index(Wave.Step(wave.step))
+    note = _note(step, seen)
+    if place < reached:
+        return StepCell("done", _moment(seen), note)
+    if place > reached or wave.state == Wave.State.PENDING:
+        return StepCell("", "", "")
+    if wave.state in (Wave.State.FAILED, Wave.State.ROLLED_BACK):
+        return StepCell(wave.state, str(words.look(wave.state).word), note)
+    return StepCell("running", str(words.look("running").word), note)
+
+
+def _moment(seen: Mapping[str, Any]) -> str:
+    at = parse_datetime(str(seen.get("ended_at") or seen.get("at") or ""))
+    return fmt.clock(at) if at else str(words.look("done").word)
+
+
+def _note(step: str, seen: Mapping[str, Any]) -> str:
+    left = seen.get("inflight")
+    if step == Wave.Step.DRAIN and isinstance(left, int) and left:
+        return ngettext("%(left)d request left", "%(left)d requests left", left) % {"left": left}
+    if seen.get("version"):
+        return _("document %(version)s") % {"version": seen["version"]}
+    return str(seen.get("note") or "")
+
+
+def plan_steps(plan: ChangePlan, waves: Sequence[Wave]) -> list[PlanStep]:
+    """Select, Plan, Approve, Apply, Observe, Done, with the state of each."""
+    here = _place(plan, waves)
+    count = sum(len(wave.items) for wave in waves) or len(plan.diff)
+    done = sum(wave.state == Wave.State.SUCCEEDED for wave in waves)
+    notes = [
+        ngettext("%(n)d accelerator", "%(n)d accelerators", count) % {"n": count},
+        fmt.clock(plan.created_at),
+        fmt.clock(plan.applied_at) if plan.applied_at else "",
+        _("wave %(done)d of %(all)d") % {"done": min(done + 1, len(waves)), "all": len(waves)}
+        if here == 3
+        else ngettext("%(n)d wave", "%(n)d waves", len(waves)) % {"n": len(waves)},
+        _("%(seconds)s each") % {"seconds": fmt.duration(plan.soak_seconds)},
+        str(words.look(plan.state).word) if not plan.is_open else "",
+    ]
+    names = [_("Select"), _("Plan"), _("Approve"), _("Apply"), _("Observe"), _("Done")]
+    return [
+        PlanStep(name, note, "done" if place < here else "current" if place == here else "")
+        for place, (name, note) in enumerate(zip(names, notes, strict=True))
+    ]
+
+
+def _place(plan: ChangePlan, waves: Sequence[Wave]) -> int:
+    if plan.state == ChangePlan.State.DRAFT:
+        return 1
+    if plan.state == ChangePlan.State.PROPOSED:
+        return 2
+    if not plan.is_open:
+        return 5
+    observing = any(
+        wave.state == Wave.State.RUNNING and wave.step == Wave.Step.OBSERVE for wave in waves
+    )
+    return 4 if observing else 3

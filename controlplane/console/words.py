@@ -1,0 +1,164 @@
+"""State words: each code has a glyph by shape, a word in the reader's language, and a tone."""
+
+from typing import NamedTuple
+
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+
+class Look(NamedTuple):
+    """How a state is shown; the tone colours last, after glyph and word."""
+
+    tone: str
+    """Class beside `st`: ok, run, warn, bad, off or "" for plain text."""
+    icon: str
+    word: object
+
+
+_LOOKS: dict[str, Look] = {
+    # life of a node
+    "planned": Look("off", "todo", _("planned")),
+    "provisioning": Look("run", "run", _("provisioning")),
+    "ready": Look("ok", "ok", _("ready")),
+    "cordoned": Look("off", "lock", _("cordoned")),
+    "draining": Look("run", "run", _("draining")),
+    "maintenance": Look("off", "pause", _("maintenance")),
+    "retired": Look("off", "none", _("retired")),
+    # health
+    "healthy": Look("ok", "ok", _("healthy")),
+    "degraded": Look("warn", "part", _("degraded")),
+    "failed": Look("bad", "bad", _("failed")),
+    "unknown": Look("off", "unk", _("unknown")),
+    # endpoints and workloads
+    "starting": Look("run", "run", _("starting")),
+    "warming": Look("run", "run", _("warming")),
+    "gone": Look("off", "none", _("gone")),
+    "stopped": Look("off", "none", _("stopped")),
+    "stopping": Look("run", "run", _("stopping")),
+    # change plans, waves, operations
+    "draft": Look("", "doc", _("draft")),
+    "proposed": Look("", "wait", _("proposed")),
+    "approved": Look("", "ok", _("approved")),
+    "applying": Look("run", "run", _("applying")),
+    "observing": Look("run", "run", _("observing")),
+    "succeeded": Look("ok", "ok", _("succeeded")),
+    "done": Look("ok", "ok", _("done")),
+    "rolled_back": Look("warn", "warn", _("rolled back")),
+    "rolling_back": Look("run", "back", _("rolling back")),
+    "cancelled": Look("off", "none", _("cancelled")),
+    "rejected": Look("off", "none", _("rejected")),
+    "pending": Look("off", "todo", _("pending")),
+    "running": Look("run", "run", _("running")),
+    "waiting": Look("off", "todo", _("waits")),
+    "paused": Look("", "pause", _("paused")),
+    "expired": Look("warn", "wait", _("expired")),
+    "stale": Look("warn", "wait", _("stale")),
+    # checks of a plan
+    "pass": Look("ok", "ok", pgettext_lazy("check", "pass")),
+    "warn": Look("warn", "warn", pgettext_lazy("check", "warn")),
+    "block": Look("bad", "bad", pgettext_lazy("check", "block")),
+    # pairs of endpoints
+    "compatible": Look("ok", "ok", _("compatible")),
+    "compatible_with": Look("warn", "part", _("with staging")),
+    "incompatible": Look("bad", "bad", _("incompatible")),
+    # routers and pushes
+    "acknowledged": Look("ok", "ok", _("acknowledged")),
+    "in_sync": Look("ok", "ok", _("in sync")),
+    "behind": Look("warn", "wait", _("behind")),
+    "refused": Look("bad", "bad", _("refused")),
+    "sent": Look("run", "send", _("sent")),
+    "silent": Look("off", "cut", _("silent")),
+    # objectives
+    "met": Look("ok", "ok", _("met")),
+    "missed": Look("warn", "warn", _("missed")),
+    "no_data": Look("off", "unk", _("no data")),
+    # findings, conditions, audit
+    "open": Look("", "find", _("open")),
+    "accepted": Look("ok", "ok", _("accepted")),
+    "dismissed": Look("off", "none", _("dismissed")),
+    "resolved": Look("ok", "ok", _("resolved")),
+    "allowed": Look("ok", "ok", _("allowed")),
+    "denied": Look("bad", "lock", _("denied")),
+    "error": Look("bad", "bad", _("error")),
+    "active": Look("ok", "ok", _("active")),
+    "true": Look("ok", "ok", pgettext_lazy("condition", "yes")),
+    "false": Look("warn", "part", pgettext_lazy("condition", "no")),
+}
+
+_ROLES: dict[str, tuple[str, object]] = {
+    "prefill": ("p", _("prefill")),
+    "decode": ("d", _("decode")),
+    "both": ("b", _("both")),
+    "idle": ("i", _("idle")),
+    "unassigned": ("i", _("unassigned")),
+    "unavailable": ("u", _("unavailable")),
+    "transition": ("t", _("transition")),
+    "unknown": ("k", _("unknown")),
+}
+
+_METHODS: dict[str, object] = {
+    "measured": _("measured"),
+    "modelled": _("modelled"),
+    "simulated": _("estimate (simulated)"),
+    "claimed": _("claim, not a saving"),
+}
+
+_CONFIDENCE: dict[str, object] = {
+    "vendor": _("vendor figure"),
+    "published": _("published"),
+    "measured": _("measured"),
+    "estimate": _("estimate"),
+    "high": _("high confidence"),
+    "medium": _("medium confidence"),
+    "low": _("low confidence"),
+}
+
+_CHECKS: dict[str, object] = {
+    "memory": _("Memory fit"),
+    "engine": _("Engine support"),
+    "contracts": _("KV contract"),
+    "assignments": _("Role ledger"),
+    "floor": _("Capacity floor"),
+    "finance": _("Cost per hour"),
+}
+
+_VENDORS: dict[str, str] = {
+    "nvidia": "NVIDIA",
+    "amd": "AMD",
+    "intel-gaudi": "Intel",
+    "huawei-ascend": "Huawei Ascend",
+    "rebellions": "Rebellions",
+    "furiosa": "FuriosaAI",
+}
+
+
+def look(code: str) -> Look:
+    """How to show a state code; an unlisted code shows itself with the glyph of unknown."""
+    key = code.replace("-", "_").lower()
+    return _LOOKS.get(key, Look("off", "unk", code.replace("_", " ")))
+
+
+def role(code: str | None) -> tuple[str, object]:
+    """Letter of the pattern and word of a role or cost class; None means unassigned."""
+    key = code or "unassigned"
+    return _ROLES.get(key, ("k", key))
+
+
+def method(code: str) -> object:
+    """Word for how a figure came to be: measured, modelled, estimate (simulated), claim."""
+    return _METHODS.get(code, code)
+
+
+def confidence(code: str) -> object:
+    """Word for how far a hardware figure can be trusted."""
+    return _CONFIDENCE.get(code, code)
+
+
+def vendor(slug: str) -> str:
+    """Proper name of a vendor; an unlisted slug shows itself."""
+    return _VENDORS.get(slug, slug)
+
+
+def check(name: str) -> object:
+    """Name of a check of a plan."""
+    return _CHECKS.get(name, name)
