@@ -10,7 +10,8 @@ from collections import OrderedDict
 
 FIRST_GUESS_TOKENS = 256
 """Before anything was seen, capped by the request's own max_tokens."""
-_STEP = 0.05
+_FIRST_STEP, _LAST_STEP = 0.5, 0.02
+"""Shares by which the median moves: large at first, small but never 0 later."""
 _MAX_PAIRS = 10_000
 _RATIO_STEP = 0.05
 _RATIO_RANGE = (0.25, 64.0)
@@ -20,11 +21,12 @@ class OutputLengths:
     """Streaming medians, at most `_MAX_PAIRS`; the least recently used one is forgotten."""
 
     def __init__(self) -> None:
-        self._median: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
+        """Median and number of observations."""
 
     def expected(self, tenant: str, model: str, *, maximum: int | None) -> int:
         """Output tokens to expect, at least 1, never above what the request allows."""
-        median = self._median.get((tenant, model), float(FIRST_GUESS_TOKENS))
+        median, _ = self._known.get((tenant, model), (float(FIRST_GUESS_TOKENS), 0))
         return max(1, round(median if maximum is None else min(median, maximum)))
 
     def observe(self, tenant: str, model: str, tokens: int) -> None:
@@ -32,20 +34,19 @@ class OutputLengths:
         if tokens < 1:
             return
         key = (tenant, model)
-        median = self._median.pop(key, None)
-        if median is None:
-            median = float(tokens)
-        elif tokens != median:
-            moved = median * math.exp(math.copysign(_STEP, tokens - median))
+        median, count = self._known.pop(key, (float(tokens), 0))
+        if tokens != median:
+            step = max(_LAST_STEP, _FIRST_STEP / (count + 1))
+            moved = median * math.exp(math.copysign(step, tokens - median))
             # A step never jumps over the observation itself.
             median = min(moved, tokens) if tokens > median else max(moved, tokens)
-        self._median[key] = median
-        if len(self._median) > _MAX_PAIRS:
-            self._median.popitem(last=False)
+        self._known[key] = (median, count + 1)
+        if len(self._known) > _MAX_PAIRS:
+            self._known.popitem(last=False)
 
     def forget(self) -> None:
         """Back to the first guess."""
-        self._median.clear()
+        self._known.clear()
 
 
 class BytesPerToken:

@@ -216,7 +216,7 @@ def fleet_document(fleet: list[tuple[str, str]]) -> PoolDocument:
                 url=f"http://10.0.0.{position}:8000",
                 instance="1",
                 engine="vllm",
-                role=role,  # type: ignore[arg-type] - the test's table holds plain words
+                role=role,
                 vendor=CARDS[name].vendor,
                 speed_class=name,
                 node=f"n{position}",

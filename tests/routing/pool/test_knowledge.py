@@ -1,0 +1,280 @@
+"""What a router keeps, learns and forgets."""
+
+import json
+from typing import Any
+
+import pytest
+
+from routing.core.signals import EngineSignals
+from routing.pool.router import PoolRouter
+from tests.routing.pool.builders import (
+    crowd,
+    endpoint_dict,
+    make_document,
+    make_request,
+    make_router,
+    serve,
+)
+
+LONG = "word " * 5000
+
+
+def state_of(router: PoolRouter, name: str, *, now: float = 0.0) -> dict[str, Any]:
+    """One endpoint's part of the snapshot."""
+    endpoints = router.snapshot(now=now)["endpoints"]
+    return next(endpoint for endpoint in endpoints if endpoint["id"] == name)
+
+
+def test_an_unchanged_instance_keeps_its_prefixes_when_a_document_is_applied() -> None:
+    router = make_router(endpoint_dict("a"), endpoint_dict("b"))
+    home = serve(router, make_request(LONG), now=0.0)
+
+    router.apply(
+        make_document(endpoint_dict("c"), endpoint_dict("b"), endpoint_dict("a"), version=2),
+        now=1.0,
+    )
+
+    decision = router.decide(make_request(LONG), now=2.0)
+    assert decision.destination == home
+    assert decision.predicted.hit_tokens > 0
+    assert decision.document_version == 2
+
+
+def test_a_restarted_instance_starts_with_an_empty_cache() -> None:
+    router = make_router(endpoint_dict("a"))
+    serve(router, make_request(LONG), now=0.0)
+
+    router.apply(make_document(endpoint_dict("a", instance="2"), version=2), now=1.0)
+
+    assert router.decide(make_request(LONG), now=2.0).predicted.hit_tokens == 0
+    assert state_of(router, "a")["indexed_blocks"] == 0
+
+
+def test_another_process_start_in_the_metrics_empties_the_believed_cache() -> None:
+    router = make_router(endpoint_dict("a"))
+    router.observe("a", EngineSignals(process_start=1000.0), now=0.0)
+    serve(router, make_request(LONG), now=0.0)
+
+    router.observe("a", EngineSignals(process_start=1000.0), now=1.0)
+    same = router.decide(make_request(LONG), now=1.0).predicted.hit_tokens
+    router.observe("a", EngineSignals(process_start=2000.0), now=2.0)
+    restarted = router.decide(make_request(LONG), now=2.0).predicted.hit_tokens
+
+    assert same > 0
+    assert restarted == 0
+
+
+def test_another_chunk_size_forgets_all_prefixes() -> None:
+    router = make_router(endpoint_dict("a"))
+    serve(router, make_request(LONG), now=0.0)
+
+    router.apply(
+        make_document(endpoint_dict("a"), version=2, prompt_identity={"chunk_bytes": 512}), now=1.0
+    )
+
+    assert state_of(router, "a")["indexed_blocks"] == 0
+
+
+def test_reset_forgets_prefixes_speeds_and_lengths_but_no_lease() -> None:
+    router = make_router(endpoint_dict("a"))
+    for turn in range(5):
+        serve(router, make_request(f"{turn} {LONG}"), now=float(turn))
+    crowd(router, 2)
+
+    router.reset_knowledge(now=10.0)
+
+    state = state_of(router, "a")
+    assert state["indexed_blocks"] == 0
+    assert state["speeds"]["source"] == "prior"
+    assert router.bytes_per_token("granite") == 4.0
+    assert router.leases_open == 2
+
+
+def test_trust_falls_when_predicted_hits_do_not_come() -> None:
+    router = make_router(endpoint_dict("a"))
+    request = make_request(LONG)
+
+    for turn in range(20):
+        lease = router.begin(request, router.decide(request, now=turn), now=turn)
+        router.first_token(lease, now=turn + 0.5)
+        router.end(lease, now=turn + 0.9, outcome="ok", prompt_tokens=6000, cached_tokens=0)
+
+    assert state_of(router, "a")["trust"] < 0.2
+    assert router.decide(request, now=30.0).predicted.hit_tokens < 0.2 * 6250
+
+
+def test_trust_stays_when_the_engine_reports_no_cached_tokens() -> None:
+    router = make_router(endpoint_dict("a"))
+    request = make_request(LONG)
+
+    for turn in range(5):
+        lease = router.begin(request, router.decide(request, now=turn), now=turn)
+        router.first_token(lease, now=turn + 0.5)
+        router.end(lease, now=turn + 0.9, outcome="ok", prompt_tokens=6250)
+
+    assert state_of(router, "a")["trust"] == 1.0
+
+
+def test_the_prefill_end_of_a_pair_is_the_one_that_is_trusted_or_not() -> None:
+    router = make_router(endpoint_dict("p", role="prefill"), endpoint_dict("d", role="decode"))
+    request = make_request(LONG)
+
+    for turn in range(5):
+        decision = router.decide(request, now=turn, policy="random")
+        lease = router.begin(request, decision, now=turn)
+        router.prefill_done(lease, now=turn + 0.3, prompt_tokens=6250, cached_tokens=0)
+        router.first_token(lease, now=turn + 0.5)
+        router.end(lease, now=turn + 0.9, outcome="ok", prompt_tokens=6250, cached_tokens=6249)
+
+    assert state_of(router, "p")["trust"] < 0.8
+    assert state_of(router, "d")["trust"] == 1.0
+
+
+def test_bytes_per_token_and_output_length_follow_the_engines_counts() -> None:
+    router = make_router(endpoint_dict("a"))
+    for turn in range(3):
+        request = make_request(LONG, max_tokens=1000)
+        lease = router.begin(request, router.decide(request, now=turn), now=turn)
+        router.first_token(lease, now=turn + 0.5)
+        router.end(lease, now=turn + 0.9, outcome="ok", prompt_tokens=5000, completion_tokens=30)
+
+    decision = router.decide(make_request(LONG, max_tokens=1000), now=9.0)
+
+    assert router.bytes_per_token("granite") == pytest.approx(5.0, rel=0.01)
+    assert decision.predicted.output_tokens == 30
+
+
+def test_an_endpoint_slower_than_its_prior_is_found_out() -> None:
+    router = make_router(endpoint_dict("a"))
+
+    for turn in range(60):
+        request = make_request(f"{turn} {LONG}")
+        now = 10.0 * turn
+        lease = router.begin(request, router.decide(request, now=now), now=now)
+        # 6,250 tokens at 20,000 tokens/s would take 0.31 s, 49 steps of 6.6 ms 0.32 s.
+        router.first_token(lease, now=now + 0.95)
+        router.end(
+            lease,
+            now=now + 0.95 + 0.97,
+            outcome="ok",
+            prompt_tokens=6250,
+            cached_tokens=0,
+            completion_tokens=50,
+        )
+
+    decision = router.decide(make_request(f"other {LONG}"), now=1e4)
+    assert decision.predicted.ttft_seconds == pytest.approx(0.95, rel=0.1)
+    assert decision.predicted.tpot_seconds == pytest.approx(0.0198, rel=0.15)
+
+
+def test_work_that_others_sent_counts_against_an_endpoint() -> None:
+    router = make_router(endpoint_dict("a"), endpoint_dict("b"))
+    for now in (0.0, 0.5):
+        router.observe("a", EngineSignals(running=30, waiting=10), now=now)
+        router.observe("b", EngineSignals(running=0, waiting=0), now=now)
+
+    chosen = {
+        router.decide(make_request(f"{turn} {LONG}"), now=0.6).destination for turn in range(10)
+    }
+
+    assert chosen == {"b"}
+    assert state_of(router, "a")["others"] == 40
+
+
+def test_old_readings_become_unknown_not_zero() -> None:
+    router = make_router(endpoint_dict("a"))
+    router.observe("a", EngineSignals(running=3, waiting=1, kv_usage=0.5), now=0.0)
+
+    router.decide(make_request(), now=60.0)
+
+    state = state_of(router, "a", now=60.0)
+    assert (state["running"], state["waiting"], state["kv_usage"]) == (None, None, None)
+    assert state["signal_age_seconds"] == 60.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "times"), [("connect", 1), ("status", 3), ("timeout", 2), ("stall", 3)]
+)
+def test_a_failing_endpoint_is_left_out_and_probed_by_one_request(kind: str, times: int) -> None:
+    router = make_router(endpoint_dict("a"))
+    request = make_request()
+
+    for _ in range(times - 1):
+        router.failed("a", kind, now=0.0)
+    before = router.decide(request, now=0.0)
+    router.failed("a", kind, now=0.0)
+    during = router.decide(request, now=0.5)
+    probe = router.decide(request, now=1.5)
+    lease = router.begin(request, probe, now=1.5)
+    second = router.decide(request, now=1.6)
+    router.end(lease, now=2.0, outcome="ok", prompt_tokens=100, completion_tokens=10)
+    after = router.decide(request, now=2.0)
+
+    assert before.destination == "a"
+    assert during.refusal is not None
+    assert during.refusal.retry_after_seconds == 1.0
+    assert during.rejected == {"a": "breaker"}
+    assert probe.destination == "a"
+    assert second.refusal is not None
+    assert after.destination == "a"
+
+
+def test_a_failed_transfer_keeps_the_pair_apart_and_both_ends_in_use() -> None:
+    router = make_router(
+        endpoint_dict("p1", role="prefill"),
+        endpoint_dict("p2", role="prefill"),
+        endpoint_dict("d1", role="decode"),
+        endpoint_dict("d2", role="decode"),
+    )
+    for _ in range(2):
+        router.failed("d1", "kv_transfer", now=0.0, prefill_id="p1")
+
+    pairs = {
+        (decision.destination, decision.prefill)
+        for decision in (
+            router.decide(make_request(LONG), now=0.5, policy="random") for _ in range(100)
+        )
+    }
+
+    assert pairs == {("d1", "p2"), ("d2", "p1"), ("d2", "p2")}
+
+
+def test_failures_of_removed_endpoints_are_ignored() -> None:
+    router = make_router(endpoint_dict("a"))
+
+    router.failed("gone", "connect", now=0.0)
+    router.failed("a", "kv_transfer", now=0.0, prefill_id="gone")
+    router.observe("gone", EngineSignals(running=1), now=0.0)
+
+    assert router.decide(make_request(), now=0.0).destination == "a"
+
+
+def test_a_slow_transfer_is_learned_per_pair() -> None:
+    router = make_router(endpoint_dict("p", role="prefill"), endpoint_dict("d", role="decode"))
+    stated = router.snapshot(now=0.0)["pairs"][0]["seconds_per_1000_tokens"]
+
+    for turn in range(30):
+        request = make_request(f"{turn} {LONG}")
+        lease = router.begin(request, router.decide(request, now=turn, policy="random"), now=turn)
+        router.prefill_done(lease, now=turn + 0.3, prompt_tokens=6250, cached_tokens=0)
+        router.first_token(lease, now=turn + 0.3 + 4 * 6.25 * stated)
+        router.end(lease, now=turn + 0.9, outcome="ok", prompt_tokens=6250)
+
+    learned = router.snapshot(now=99.0)["pairs"][0]["learned_seconds_per_1000_tokens"]
+    assert learned == pytest.approx(4 * stated, rel=0.1)
+
+
+def test_the_snapshot_is_json_with_pairs_and_verdicts() -> None:
+    router = make_router(
+        endpoint_dict("p", role="prefill"),
+        endpoint_dict("d", role="decode"),
+        endpoint_dict("other", role="decode", kv_contract={"engine": "sglang"}),
+    )
+    serve(router, make_request(LONG), now=0.0)
+
+    snapshot = json.loads(json.dumps(router.snapshot(now=1.0), allow_nan=False))
+
+    verdicts = {pair["decode"]: (pair["verdict"], pair["usable"]) for pair in snapshot["pairs"]}
+    assert verdicts == {"d": ("compatible", True), "other": ("incompatible", False)}
+    assert snapshot["endpoints"][1]["running"] is None
+    assert snapshot["leases_open"] == 0
