@@ -5,7 +5,12 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
-from controlplane.api.errors import TokenExpiredError, TokenNetworkError, TokenRevokedError
+from controlplane.api.errors import (
+    CsrfFailedError,
+    TokenExpiredError,
+    TokenNetworkError,
+    TokenRevokedError,
+)
 from controlplane.common import origin
 from controlplane.tenancy import selectors, services
 from controlplane.tenancy.models import ApiToken, User
@@ -54,3 +59,10 @@ class SessionAuthentication(authentication.SessionAuthentication):
         if answer is not None:
             origin.refine(kind="user", auth_method="session")
         return answer
+
+    def enforce_csrf(self, request: Request) -> None:
+        """Raise CsrfFailedError for a write without the token of the session."""
+        try:
+            super().enforce_csrf(request)
+        except exceptions.PermissionDenied as error:
+            raise CsrfFailedError from error

@@ -5,7 +5,7 @@ DomainError
 │   ├── MalformedJsonError, InvalidCursorError, InvalidHeaderError, UnknownParameterError
 │   └── IdempotencyKeyRequiredError, IdempotencyKeyMalformedError
 ├── TokenError: TokenExpiredError, TokenRevokedError (401)
-├── BodyTooLargeError (413)
+├── CsrfFailedError (403), BodyTooLargeError (413)
 ├── IdempotencyInProgressError (409), IdempotencyKeyReusedError (422)
 └── VersionMismatchError (412), IfMatchRequiredError (428)
 """
@@ -112,6 +112,14 @@ class TokenNetworkError(TokenError):
     title = _("The token does not work from here")
     message = _("The token {prefix} does not work from the address {address}.")
     hint = _("Call from a network that the token allows, or issue another token.")
+
+
+class CsrfFailedError(DomainError):
+    code = "csrf-failed"
+    status = HTTPStatus.FORBIDDEN
+    title = _("The request may come from another site")
+    message = _("A write with a session needs the CSRF token, which is missing or wrong.")
+    hint = _("Send the header X-CSRFToken with the value of the cookie, or use an API token.")
 
 
 class BodyTooLargeError(DomainError):

@@ -17,7 +17,6 @@ from uuid import UUID
 import orjson
 from django.db import transaction
 from django.utils import timezone
-from rest_framework.request import Request
 from rest_framework.response import Response
 
 from controlplane.api.errors import (
@@ -27,12 +26,13 @@ from controlplane.api.errors import (
     IdempotencyKeyReusedError,
 )
 from controlplane.api.renderers import dump
+from controlplane.common.http import ApiRequest
 from controlplane.operations.models import IdempotencyRecord
 
 LOCK = timedelta(seconds=60)
 KEPT = timedelta(hours=24)
 BODY_LIMIT = 64 * 1024
-HEADERS = ("Location", "ETag", "Retry-After", "Content-Type", "Operation-Location")
+HEADERS = ("Location", "ETag", "Retry-After", "Operation-Location")
 KEPT_FAILURES = {HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY}
 _KEY = re.compile(r"^[A-Za-z0-9._~-]{8,128}$")
 
@@ -48,7 +48,7 @@ class Attempt:
     locked_until: Any
 
 
-def key_of(request: Request, *, required: bool) -> str | None:
+def key_of(request: ApiRequest, *, required: bool) -> str | None:
     """The key of the request without its quotes; None if there is none and none is needed."""
     given = request.headers.get("Idempotency-Key")
     if given is None:
@@ -62,7 +62,11 @@ def key_of(request: Request, *, required: bool) -> str | None:
 
 
 def once(
-    request: Request, key: str, handler: Handler, *, answer_error: Callable[[Exception], Response]
+    request: ApiRequest,
+    key: str,
+    handler: Handler,
+    *,
+    answer_error: Callable[[Exception], Response],
 ) -> Response:
     """Run the handler, or give the stored answer of the run before.
 
@@ -70,7 +74,7 @@ def once(
     handler raises; 2xx, 400 and 422 are kept, after anything else the key may be tried again.
     """
     fingerprint = _fingerprint(request)
-    attempt = _claim(request, key, fingerprint)
+    attempt = _claim(request.user.pk, key, fingerprint)
     if attempt is None:
         return _replay(request, key, fingerprint)
     try:
@@ -84,7 +88,7 @@ def once(
     return response
 
 
-def _fingerprint(request: Request) -> str:
+def _fingerprint(request: ApiRequest) -> str:
     query = sorted((n, v) for n, values in request.query_params.lists() for v in values)
     body = dump(request.data if request.data is not None else {})
     parts = [str(request.method), request.path, dump(query).decode(), _sorted(body)]
@@ -96,14 +100,14 @@ def _sorted(body: bytes) -> str:
     return orjson.dumps(orjson.loads(body), option=orjson.OPT_SORT_KEYS).decode()
 
 
-def _claim(request: Request, key: str, fingerprint: str) -> Attempt | None:
+def _claim(actor_id: UUID, key: str, fingerprint: str) -> Attempt | None:
     """The right to work: on a new record, or on one whose worker is presumed dead."""
     now = timezone.now()
     record = IdempotencyRecord(
-        actor_id=request.user.pk, key=key, fingerprint=fingerprint, locked_until=now + LOCK,
+        actor_id=actor_id, key=key, fingerprint=fingerprint, locked_until=now + LOCK,
         expires_at=now + KEPT,
     )  # fmt: skip
-    mine = IdempotencyRecord.objects.filter(actor_id=request.user.pk, key=key)
+    mine = IdempotencyRecord.objects.filter(actor_id=actor_id, key=key)
     mine.filter(expires_at__lte=now).delete()
     IdempotencyRecord.objects.bulk_create([record], ignore_conflicts=True)
     if mine.filter(pk=record.pk).exists():
@@ -126,7 +130,7 @@ def _keep(attempt: Attempt, response: Response) -> None:
     stored = mine.update(
         state=State.DONE,
         response_status=response.status_code,
-        response_headers={name: response[name] for name in HEADERS if name in response},
+        response_headers=_kept_headers(response),
         response_body=body if len(body) <= BODY_LIMIT else None,
         updated_at=timezone.now(),
     )
@@ -135,7 +139,7 @@ def _keep(attempt: Attempt, response: Response) -> None:
         raise IdempotencyInProgressError
 
 
-def _replay(request: Request, key: str, fingerprint: str) -> Response:
+def _replay(request: ApiRequest, key: str, fingerprint: str) -> Response:
     record = IdempotencyRecord.objects.filter(actor_id=request.user.pk, key=key).first()
     if record is not None and record.fingerprint != fingerprint:
         raise IdempotencyKeyReusedError
@@ -146,6 +150,11 @@ def _replay(request: Request, key: str, fingerprint: str) -> Response:
     headers = dict(record.response_headers or {}) | {"Idempotency-Replayed": "true"}
     content_type = headers.pop("Content-Type", None)
     return Response(data, status=record.response_status, headers=headers, content_type=content_type)
+
+
+def _kept_headers(response: Response) -> dict[str, str]:
+    headers = {name: response[name] for name in HEADERS if name in response}
+    return headers | ({"Content-Type": response.content_type} if response.content_type else {})
 
 
 def _without_secret(data: Any) -> Any:

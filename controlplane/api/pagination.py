@@ -83,9 +83,7 @@ class Cursor:
 class CursorPagination(BasePagination):
     """`page_size`, `cursor`, `sort`, `count`; a view names its `sort_fields` and `ordering`."""
 
-    def paginate_queryset(
-        self, queryset: "QuerySet[Any]", request: Request, view: Any = None
-    ) -> list[Any]:
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         """Rows of the page that the request asks for."""
         self.request = request
         self.size = _size(request)
@@ -212,7 +210,7 @@ def _keys(request: Request, queryset: "QuerySet[Any]", view: Any) -> list[Key]:
 
 
 def _model_order(model: type[Model]) -> list[str]:
-    return [str(path) for path in model._meta.ordering]  # noqa: SLF001 - Django's public model API
+    return [str(path) for path in model._meta.ordering or ()]  # noqa: SLF001 - Django's public model API
 
 
 def _scope(request: Request, keys: list[Key]) -> str:

@@ -42,7 +42,7 @@ def load(body: bytes) -> Any:
     """Value of a JSON text; raises MalformedJsonError that says where it breaks."""
     try:
         value = json.loads(
-            body, object_pairs_hook=_object_without_doubles, parse_constant=_no_constant
+            body.decode(), object_pairs_hook=_object_without_doubles, parse_constant=_no_constant
         )
     except UnicodeDecodeError as error:
         raise MalformedJsonError(why=_("the body is not UTF-8")) from error

@@ -46,8 +46,7 @@ def problem_of(error: Exception) -> Problem:
         return not_found()
     if isinstance(error, django_exceptions.PermissionDenied):
         error = exceptions.PermissionDenied()
-    is_known = isinstance(error, exceptions.APIException)
-    return _of_framework(error) if is_known else internal_error()
+    return _of_framework(error) if isinstance(error, exceptions.APIException) else internal_error()
 
 
 def of_domain_error(error: DomainError) -> Problem:
@@ -101,7 +100,7 @@ def _of_framework(error: exceptions.APIException) -> Problem:
     code, title, hint = _words(error)
     members = {}
     if isinstance(error, exceptions.Throttled):
-        members["retry_after_seconds"] = error.wait
+        members["retry_after_seconds"] = getattr(error, "wait", None)
     return _problem(
         code, HTTPStatus(error.status_code), title=title, detail=_flat(error.detail), hint=hint,
         **members,

@@ -9,6 +9,7 @@ say about itself, as class attributes:
 - `view_action`: permission that a read needs, by default `app.view_model`; None: rows decide;
 - `requires_if_match`: changes of a row must say which version they were made for;
 - `computations`: POST actions that change nothing, so that they need no Idempotency-Key;
+- `dry_runs`: actions that offer `dry_run=true`: everything is checked and nothing is stored;
 - `heavy_actions`: actions that count against the small limit.
 """
 
@@ -25,11 +26,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from controlplane.api import idempotency, shapes, tags
-from controlplane.api.errors import InvalidHeaderError
+from controlplane.api.errors import InvalidHeaderError, InvalidParameterError
 from controlplane.api.filters import filter_names, refuse_unknown
 from controlplane.api.pagination import PARAMETERS as PAGE_PARAMETERS
 from controlplane.api.throttles import CredentialThrottle
 from controlplane.common import labels, permissions
+from controlplane.common.http import ApiRequest
 from controlplane.common.tenants import has_field
 from controlplane.common.versions import latest
 
@@ -40,12 +42,14 @@ REASON_LENGTH = 200
 Answer = Callable[..., Response]
 
 
-class ResourceBehaviour(viewsets.GenericViewSet):
+class ResourceBehaviour(viewsets.GenericViewSet[Any]):
     """Strict parameters, look-up by slug, permissions of reads, tags, keys, limits."""
 
+    request: ApiRequest
     throttle_classes = [CredentialThrottle]
     query_parameters: tuple[str, ...] = ()
     computations: frozenset[str] = frozenset()
+    dry_runs: frozenset[str] = frozenset()
     requires_if_match = False
     found: models.Model | None = None
     """The row of this request, once it was looked up."""
@@ -81,18 +85,20 @@ class ResourceBehaviour(viewsets.GenericViewSet):
             response = tags.tagged(request, response, row=self.found)
         standing = getattr(request, "rate_limit", None)
         if standing is not None:
-            response.headers.update(standing.headers())
+            for name, value in standing.headers().items():
+                response[name] = value
         response.setdefault("Cache-Control", "no-store")
         return super().finalize_response(request, response, *args, **kwargs)
 
-    def _write(self, answer: Answer, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def _write(self, answer: Answer, request: ApiRequest, *args: Any, **kwargs: Any) -> Response:
         work = functools.partial(self._guarded, answer, request, *args, **kwargs)
         key = None
         if request.method == "POST":
-            dry = request.query_params.get("dry_run") == "true"
             key = idempotency.key_of(
-                request, required=self.action not in self.computations and not dry
+                request, required=self.action not in self.computations and not _is_dry_run(request)
             )
+        if _is_dry_run(request):
+            return _rolled_back(work)
         if key is None:
             return work()
         return idempotency.once(request, key, work, answer_error=self.handle_exception)
@@ -110,7 +116,7 @@ class ResourceBehaviour(viewsets.GenericViewSet):
         allowed = [*self.query_parameters, *SHAPES]
         if self.action == "list":
             allowed += [*PAGE_PARAMETERS, *filter_names(self)]
-        if self.request.method not in READS:
+        if self.action in self.dry_runs:
             allowed.append("dry_run")
         return allowed
 
@@ -130,6 +136,21 @@ class ResourceBehaviour(viewsets.GenericViewSet):
             if not has_field(model, slug):
                 raise Http404 from None
             return models.Q(**{slug: value})
+
+
+def _is_dry_run(request: Request) -> bool:
+    given = request.query_params.get("dry_run", "false")
+    if given not in {"true", "false"}:
+        raise InvalidParameterError(parameter="dry_run", value=given, allowed="true, false")
+    return given == "true"
+
+
+def _rolled_back(work: Callable[[], Response]) -> Response:
+    """The answer that the work would give; nothing stays, and nothing is queued."""
+    with transaction.atomic():
+        answer = work()
+        transaction.set_rollback(True)
+    return Response({"dry_run": True, "result": answer.data})
 
 
 def _take_reason(request: Request) -> None:

@@ -73,7 +73,7 @@ def _policies(request: Request, view: object) -> list[Policy]:
     policies = [DEFAULT]
     if request.method not in {"GET", "HEAD", "OPTIONS"}:
         policies.append(WRITES)
-    heavy = getattr(view, "heavy_actions", frozenset())
+    heavy: frozenset[str] = getattr(view, "heavy_actions", frozenset())
     if getattr(view, "action", None) in heavy or request.query_params.get("dry_run") == "true":
         policies.append(HEAVY)
     return policies

@@ -8,6 +8,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from controlplane.common.http import ApiRequest
@@ -99,7 +100,7 @@ class OperationViewSet(
             )
         ]
     )  # fmt: skip
-    def retrieve(self, request: ApiRequest, *args: Any, **kwargs: Any) -> Response:
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One operation; with `wait` the answer is held until its state changes."""
         operation = self.get_object()
         seconds = _wait_seconds(request)
@@ -135,7 +136,7 @@ class OperationViewSet(
         return Response(OperationOutput(operation).data)
 
 
-def _wait_seconds(request: ApiRequest) -> int:
+def _wait_seconds(request: Request) -> int:
     text = request.query_params.get("wait", "0")
     if not text.isdecimal() or int(text) > LONGEST_WAIT_SECONDS:
         raise serializers.ValidationError(

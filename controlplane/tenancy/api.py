@@ -58,6 +58,7 @@ class OrganisationViewSet(ListAndRetrieve):
 
     queryset = Organisation.objects.none()
     serializer_class = OrganisationOutput
+    dry_runs = frozenset({"create", "partial_update"})
 
     def get_queryset(self) -> Any:
         """What the caller may see."""
@@ -91,6 +92,7 @@ class TenantViewSet(ListAndRetrieve):
 
     queryset = Tenant.objects.none()
     serializer_class = TenantOutput
+    dry_runs = frozenset({"create", "partial_update"})
     filterset_class = TenantFilter
     requires_if_match = True
 
@@ -146,6 +148,7 @@ class ProjectViewSet(ListAndRetrieve):
 
     queryset = Project.objects.none()
     serializer_class = ProjectOutput
+    dry_runs = frozenset({"create", "partial_update"})
     filterset_class = ProjectFilter
 
     def get_queryset(self) -> Any:

@@ -79,7 +79,10 @@ class InferenceKeyInput(WithReason):
         fields = super().get_fields()
         request = self.context.get("request")
         if request is not None:
-            fields["project"].queryset = selectors.projects_for_viewer(request.user)
+            rows = selectors.projects_for_viewer(request.user)
+            fields["project"] = serializers.PrimaryKeyRelatedField(
+                queryset=rows, source="project_id"
+            )
         return fields
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
