@@ -223,10 +223,15 @@ def _register(workload: Workload, seen: SeenEngine, now: datetime) -> None:
         workload=workload,
         instance=seen.instance,
         defaults={
-            "pool": workload.pool, "node": workload.node, "url": seen.url or "", "role": workload.role,
-            "engine": desired["engine"], "pid": seen.pid, "observed_at": now,
+            "pool": workload.pool,
+            "node": workload.node,
+            "url": seen.url or "",
+            "role": workload.role,
+            "engine": desired["engine"],
+            "pid": seen.pid,
+            "observed_at": now,
         },
-    )  # fmt: skip
+    )
     if not created and endpoint.role == workload.role and endpoint.state != State.GONE:
         return
     endpoint.role, endpoint.pool, endpoint.url = workload.role, workload.pool, str(seen.url)
