@@ -85,6 +85,8 @@ class EngineApi:
 
     def _complete(self, exchange: Exchange, *, chat: bool) -> None:
         body = requests.parse_json(exchange.body)
+        # A queue of long prompts is kept as tokens, not as text too.
+        exchange.body.clear()
         requests.check_model(body, self._settings.model)
         prompt = requests.parse_prompt(body, chat=chat, context_limit=self._context_limit)
         given = exchange.headers.get(b"x-request-id", b"").decode("latin-1")

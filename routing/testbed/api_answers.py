@@ -80,7 +80,7 @@ class Answer:
             "usage": counts,
         }
         if prompt.chat:
-            ids = prompt.tokens.tolist() if prompt.return_token_ids else None
+            ids = self._prompt_ids()
             document |= {"prompt_logprobs": None, "prompt_token_ids": ids, "prompt_text": None}
         document |= {"kv_transfer_params": transfer, "ec_transfer_params": None, "metrics": None}
         return document
@@ -105,6 +105,11 @@ class Answer:
             return data
         return data + self._closing()
 
+    def _prompt_ids(self) -> list[int] | None:
+        if not self._prompt.return_token_ids:
+            return None
+        return self._sequence.tokens[: self._sequence.prompt_tokens].tolist()
+
     def _closing(self) -> bytes:
         end = chunk(b"data: [DONE]\n\n") + LAST_CHUNK
         if not self._prompt.include_usage:
@@ -122,7 +127,7 @@ class Answer:
             "logprobs": None,
             "finish_reason": None,
         }
-        ids = self._prompt.tokens.tolist() if self._prompt.return_token_ids else None
+        ids = self._prompt_ids()
         event = self._event([choice]) | {"prompt_token_ids": ids, "prompt_text": None}
         return chunk(_sse(self._with_usage(event, tokens=0)))
 
@@ -134,7 +139,7 @@ class Answer:
         if self._prompt.return_token_ids:
             choice["token_ids"] = [tk.PIECE_IDS[piece] for piece in pieces]
             if sequence.output == 1 and not self._prompt.chat:
-                choice["prompt_token_ids"] = self._prompt.tokens.tolist()
+                choice["prompt_token_ids"] = self._prompt_ids()
         return _sse(self._with_usage(self._event([choice]), tokens=sequence.output))
 
     def _with_usage(self, event: dict[str, Any], *, tokens: int) -> dict[str, Any]:
@@ -178,7 +183,7 @@ class Answer:
 
     def _choice(self) -> dict[str, Any]:
         sequence, prompt = self._sequence, self._prompt
-        answer = sequence.tokens[prompt_end(sequence) :].tolist()
+        answer = sequence.tokens[sequence.prompt_tokens :].tolist()
         ids = answer if prompt.return_token_ids else None
         text = tk.detokenize(answer)
         common = {
@@ -198,14 +203,9 @@ class Answer:
                 "reasoning": None,
             }
             return {"index": 0, "message": message} | common | {"routed_experts": None}
-        prompt_ids = prompt.tokens.tolist() if prompt.return_token_ids else None
+        prompt_ids = self._prompt_ids()
         more = {"prompt_logprobs": None, "prompt_token_ids": prompt_ids, "routed_experts": None}
         return {"index": 0, "text": text} | common | more
-
-
-def prompt_end(sequence: Sequence) -> int:
-    """Index of the first token of the answer."""
-    return sequence.prompt_tokens
 
 
 def _sse(event: Mapping[str, Any]) -> bytes:

@@ -51,11 +51,11 @@ class Prompt:
     transfer: Mapping[str, Any] | None
 
     def sequence(self, name: str, *, block_size: int, now: float) -> Sequence:
-        """The prompt as the engine model takes it."""
+        """The prompt as the engine model takes it. The tokens are handed over, not copied."""
         root = tk.root_key(self.salt)
         return Sequence(
             id=name,
-            tokens=array("I", self.tokens),
+            tokens=self.tokens,
             keys=tk.block_keys(self.tokens, block_size, root),
             root=root,
             salt=self.salt,

@@ -49,7 +49,7 @@ class EventLog:
         self._events.append(
             {
                 "type": "BlockStored",
-                "block_hashes": sequence.keys[first : last + 1],
+                "block_hashes": sequence.keys[first : last + 1].tolist(),
                 "parent_block_hash": sequence.keys[first - 1] if first else None,
                 "token_ids": sequence.tokens[first * block_size : (last + 1) * block_size].tolist(),
                 "block_size": block_size,

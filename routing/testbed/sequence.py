@@ -40,7 +40,7 @@ class Sequence:
 
     id: str
     tokens: "array[int]"
-    keys: list[int]
+    keys: "array[int]"
     """Chained keys of the whole blocks filled so far."""
     root: int
     salt: str | None

@@ -63,11 +63,11 @@ def root_key(cache_salt: str | None) -> int:
     return xxhash.xxh3_64_intdigest(_ROOT + (cache_salt or "").encode("utf-8", "surrogatepass"))
 
 
-def block_keys(tokens: "array[int]", block_size: int, root: int) -> list[int]:
+def block_keys(tokens: "array[int]", block_size: int, root: int) -> "array[int]":
     """Chained 64-bit keys of the whole blocks of a prompt, in order."""
     raw = memoryview(tokens.tobytes())
     width = block_size * PIECE_BYTES
-    keys: list[int] = []
+    keys = array("Q")
     key = root
     for start in range(0, len(raw) - width + 1, width):
         key = xxhash.xxh3_64_intdigest(raw[start : start + width], seed=key)
