@@ -12,8 +12,8 @@ library several times that.
 import math
 from collections.abc import Sequence
 
-FORGETTING = 0.99
-"""Weight of an observation 100 observations ago: about a third."""
+FORGETTING = 0.98
+"""Weight of an observation 50 observations ago: about a third."""
 NOISE_VARIANCE = 0.04
 """Relative error of one observation before any was seen: 20 %."""
 PRIOR_VARIANCE = 0.25
@@ -21,6 +21,7 @@ PRIOR_VARIANCE = 0.25
 FACTOR_RANGE = (0.2, 5.0)
 _CUT = 3.0
 _NOISE_STEP = 0.05
+_LEAST_NOISE = 4e-4
 
 
 class RelativeLeastSquares:
@@ -56,14 +57,16 @@ class RelativeLeastSquares:
         uncertainty = _dot(x, spread)
         limit = _CUT * math.sqrt(self.noise_variance + uncertainty)
         error = min(max(error, -limit), limit)
-        scale = 1.0 / (FORGETTING * self.noise_variance + uncertainty)
+        # The assumed noise, not the measured one: after a change errors are large, and a gain that
+        # shrinks with them would never follow.
+        scale = 1.0 / (FORGETTING * NOISE_VARIANCE + uncertainty)
         self.factors = [
             min(max(factor + gain * scale * error, FACTOR_RANGE[0]), FACTOR_RANGE[1])
             for factor, gain in zip(self.factors, spread, strict=True)
         ]
         self._shrink(spread, scale)
         self.noise_variance += _NOISE_STEP * (error * error - self.noise_variance)
-        self.noise_variance = max(self.noise_variance, 1e-4)
+        self.noise_variance = max(self.noise_variance, _LEAST_NOISE)
         self.samples += 1
 
     def _shrink(self, spread: list[float], scale: float) -> None:

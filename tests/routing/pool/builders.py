@@ -51,7 +51,7 @@ def endpoint_dict(name: str, **overrides: Any) -> dict[str, Any]:
         "jurisdiction": "KR",
         "kv_capacity_tokens": 380_000,
         "block_size_tokens": 16,
-        "kv_contract": CONTRACT,
+        "kv_contract": dict(CONTRACT),
     } | overrides
 
 
@@ -67,7 +67,7 @@ def document_dict(*endpoints: dict[str, Any], **overrides: Any) -> dict[str, Any
         "role_mode": "disaggregated",
         "models": [{"name": "granite", "max_model_len": 9216}],
         "endpoints": list(endpoints),
-        "speed_classes": {"fast": SPEED, "slow": SPEED | {"step_seconds": 18.0e-3}},
+        "speed_classes": {"fast": dict(SPEED), "slow": SPEED | {"step_seconds": 18.0e-3}},
     } | overrides
 
 
