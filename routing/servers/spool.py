@@ -3,19 +3,23 @@
 Files in the spool's folder:
 
 - `open.jsonl`: events of the segment that is being filled, one JSON line each, appended every
-  `WRITE_SECONDS`. A `kill -9` loses at most the events of that window; nothing was told of them.
-- `<first>-<last>.json`: a closed segment, immutable, exactly what is delivered.
-- `acknowledged`: the last acknowledged sequence number; numbers go on after all files are gone.
+  `WRITE_SECONDS`. A `kill -9` loses at most the events of that window; nobody was told of them.
+- `<first>.closing`: such a file after its segment was closed, until the segment is durable.
+- `<first>-<last>.json`: a closed segment, immutable, on disk (fsync), exactly what is delivered.
 
-A segment is closed after `segment_seconds` or `segment_events`. Closed segments are kept until they
-are acknowledged. When they exceed the bound, the oldest are kept, further events are dropped before
-they get a number (so the numbers stay gapless), and the drop is counted for an alert.
+A segment is closed after `segment_seconds` or `segment_events`; a thread makes it durable, because
+that can take as long as a disk likes. Closed segments are kept until they are acknowledged. The
+file of the newest acknowledged one stays, so that numbers go on after a restart; it is delivered
+again then, which is harmless, because delivery is at least once. When closed segments exceed the
+bound, the oldest are kept, further events are dropped before they get a number, so that numbers stay
+gapless, and the drop is counted for an alert.
 """
 
 import asyncio
 import contextlib
 import logging
 from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +35,8 @@ WRITE_SECONDS = 0.05
 SEGMENT_SECONDS = 1.0
 SEGMENT_EVENTS = 256
 MAX_BUFFERED_EVENTS = 4096
+RETRY_SECONDS = 1.0
+"""Pause after a segment could not be stored, for example on a full disk."""
 
 
 class AcknowledgeError(Exception):
@@ -38,7 +44,7 @@ class AcknowledgeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _ClosedSegment:
+class _Stored:
     first: int
     last: int
     path: Path
@@ -50,7 +56,7 @@ class SpoolState:
     """What the admin port says about the spool."""
 
     last_sequence: int
-    """Highest number on disk."""
+    """Highest number given to an event."""
     closed_through: int
     """Highest number in a closed segment."""
     pending_segments: int
@@ -79,13 +85,17 @@ class UsageSpool:
         self._max_bytes = max_bytes
         self._segment_events = segment_events
         self._segment_seconds = segment_seconds
-        self._closed: deque[_ClosedSegment] = deque()
-        self._open: list[UsageEvent] = []
         self._unwritten: list[UsageEvent] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._open: list[UsageEvent] = []
         self._open_since = 0.0
+        self._closing: deque[UsageSegment] = deque()
+        self._stored: deque[_Stored] = deque()
+        self._newest_acknowledged: Path | None = None
         self._closed_through = 0
         self._bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._storing: Future[_Stored] | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="usage-spool")
         self.dropped_segments = 0
         self.dropped_events = 0
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -105,80 +115,121 @@ class UsageSpool:
         """Put what is buffered on disk, and close the segment when it is full."""
         events, self._unwritten = self._unwritten, []
         if events and self._bytes >= self._max_bytes:
-            self._drop(events)
+            self._drop(events, f"it holds {self._bytes} bytes; is anybody fetching segments?")
         elif events:
             self._write_open(events)
         if len(self._open) >= self._segment_events:
             self._close_segment()
 
     def close(self) -> None:
-        """Write and close everything; the spool takes no event afterwards."""
+        """Store everything, however long the disk takes; the spool takes no event afterwards."""
         if self._timer:
             self._timer.cancel()
             self._timer = None
         self.write()
         self._close_segment()
+        self._thread.shutdown(wait=True)
+        while self._closing:
+            self._register(self._store(self._closing[0]))
 
     def _on_timer(self) -> None:
         self._timer = None
-        now = clock.monotonic()
         self.write()
-        if self._open and now - self._open_since >= self._segment_seconds:
+        if self._open and clock.monotonic() - self._open_since >= self._segment_seconds:
             self._close_segment()
         if self._open:
             # Comes back to close the segment in time also when no further event arrives.
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(WRITE_SECONDS, self._on_timer)
 
-    def _drop(self, events: list[UsageEvent]) -> None:
+    def _drop(self, events: list[UsageEvent], reason: str) -> None:
         self.dropped_events += len(events)
         self.dropped_segments += 1
-        logger.error(
-            "The usage spool is full (%d bytes): %d events were dropped. Is the control plane"
-            " fetching segments of this router?",
-            self._bytes,
-            len(events),
-        )
+        logger.error("The usage spool dropped %d events: %s", len(events), reason)
 
     def _write_open(self, events: list[UsageEvent]) -> None:
-        if not self._open:
-            self._open_since = clock.monotonic()
+        last = self._last_sequence
         numbered = [
-            msgspec.structs.replace(event, sequence=self._written + offset)
+            msgspec.structs.replace(event, sequence=last + offset)
             for offset, event in enumerate(events, start=1)
         ]
-        append_bytes(self._open_path, msgspec.json.Encoder().encode_lines(numbered))
+        try:
+            append_bytes(self._open_path, msgspec.json.Encoder().encode_lines(numbered))
+        except OSError as error:
+            self._drop(events, f"{error}.")
+            return
+        if not self._open:
+            self._open_since = clock.monotonic()
         self._open += numbered
 
     @property
-    def _written(self) -> int:
-        return self._open[-1].sequence if self._open else self._closed_through
+    def _last_sequence(self) -> int:
+        if self._open:
+            return self._open[-1].sequence
+        return self._closing[-1].last_sequence if self._closing else self._closed_through
+
+    # Closing.
 
     def _close_segment(self) -> None:
         if not self._open:
             return
-        self._store_closed(segment_of(self._router, tuple(self._open)))
+        segment = segment_of(self._router, tuple(self._open))
         self._open = []
-        self._open_path.unlink(missing_ok=True)
+        self._open_path.replace(self._closing_path(segment.first_sequence))
+        self._closing.append(segment)
+        self._store_next()
 
-    def _store_closed(self, segment: UsageSegment) -> None:
-        content = msgspec.json.encode(segment)
+    def _store_next(self) -> None:
+        """Let the thread store the oldest segment that waits; one at a time, in order."""
+        if not self._closing or self._storing:
+            return
+        loop = asyncio.get_running_loop()
+        self._storing = self._thread.submit(self._store, self._closing[0])
+        self._storing.add_done_callback(
+            lambda done: loop.call_soon_threadsafe(self._after_store, done)
+        )
+
+    def _after_store(self, done: Future[_Stored]) -> None:
+        self._storing = None
+        error = done.exception()
+        if error is not None:
+            logger.error("A usage segment could not be stored and is tried again: %s", error)
+            asyncio.get_running_loop().call_later(RETRY_SECONDS, self._store_next)
+        elif self._closing:
+            self._register(done.result())
+            self._store_next()
+
+    def _store(self, segment: UsageSegment) -> _Stored:
+        """Runs in the thread: touches nothing but the file."""
         first, last = segment.first_sequence, segment.last_sequence
         path = self._folder / f"{first:016d}-{last:016d}.json"
+        content = msgspec.json.encode(segment)
         write_durably(path, content)
-        self._closed.append(_ClosedSegment(first, last, path, len(content)))
-        self._bytes += len(content)
-        self._closed_through = last
+        return _Stored(first, last, path, len(content))
+
+    def _register(self, stored: _Stored) -> None:
+        """The oldest closing segment is durable: deliver it."""
+        self._closing.popleft()
+        self._add_stored(stored)
+        self._closing_path(stored.first).unlink(missing_ok=True)
+
+    def _add_stored(self, stored: _Stored) -> None:
+        self._stored.append(stored)
+        self._bytes += stored.size
+        self._closed_through = max(self._closed_through, stored.last)
+
+    def _closing_path(self, first: int) -> Path:
+        return self._folder / f"{first:016d}.closing"
 
     # Delivery.
 
     def state(self) -> SpoolState:
         """See SpoolState."""
-        waiting = self._open or self._unwritten
+        waiting = self._closing[0].events if self._closing else self._open or self._unwritten
         return SpoolState(
-            last_sequence=self._written,
+            last_sequence=self._last_sequence,
             closed_through=self._closed_through,
-            pending_segments=len(self._closed),
+            pending_segments=len(self._stored),
             pending_bytes=self._bytes,
             complete_until=waiting[0].ended_at if waiting else clock.unix_now(),
             dropped_segments=self.dropped_segments,
@@ -187,11 +238,11 @@ class UsageSpool:
 
     def segments_after(self, sequence: int, *, limit: int) -> list[bytes]:
         """JSON of closed segments with events beyond a number, oldest first."""
-        found = [segment for segment in self._closed if segment.last > sequence]
+        found = [segment for segment in self._stored if segment.last > sequence]
         return [segment.path.read_bytes() for segment in found[:limit]]
 
     def acknowledge(self, sequence: int) -> int:
-        """Delete segments up to a number and return how many; doing it twice is harmless.
+        """Forget segments up to a number and return how many; doing it twice is harmless.
 
         Raises AcknowledgeError for a number beyond the closed segments.
         """
@@ -201,45 +252,40 @@ class UsageSpool:
                 f" {self._closed_through}."
             )
         done = 0
-        if self._closed and self._closed[0].last <= sequence:
-            write_durably(self._folder / "acknowledged", b"%d" % sequence)
-        while self._closed and self._closed[0].last <= sequence:
-            segment = self._closed.popleft()
-            segment.path.unlink(missing_ok=True)
+        while self._stored and self._stored[0].last <= sequence:
+            segment = self._stored.popleft()
             self._bytes -= segment.size
+            if self._newest_acknowledged:
+                self._newest_acknowledged.unlink(missing_ok=True)
+            self._newest_acknowledged = segment.path
             done += 1
         return done
 
     # Recovery.
 
     def _recover(self) -> None:
-        """Read what an earlier process left; its open segment becomes a closed one."""
-        self._closed_through = self._acknowledged()
+        """Read what an earlier process left; its unfinished segments become a closed one."""
         for partial in self._folder.glob("*.partial"):
             partial.unlink()
         for path in sorted(self._folder.glob("*-*.json")):
             first, last = (int(part) for part in path.stem.split("-"))
-            size = path.stat().st_size
-            self._closed.append(_ClosedSegment(first, last, path, size))
-            self._bytes += size
-            self._closed_through = max(self._closed_through, last)
+            self._add_stored(_Stored(first, last, path, path.stat().st_size))
+        left = [*sorted(self._folder.glob("*.closing")), self._open_path]
+        closed = self._closed_through
         events = tuple(
-            event for event in self._left_open() if event.sequence > self._closed_through
+            event for path in left for event in _events_in(path) if event.sequence > closed
         )
         if events:
-            self._store_closed(segment_of(self._router, events))
-        self._open_path.unlink(missing_ok=True)
+            self._add_stored(self._store(segment_of(self._router, events)))
+        for path in left:
+            path.unlink(missing_ok=True)
 
-    def _acknowledged(self) -> int:
-        path = self._folder / "acknowledged"
-        return int(path.read_bytes()) if path.exists() else 0
 
-    def _left_open(self) -> list[UsageEvent]:
-        """Whole events of the open file, up to the first line that is torn."""
-        events: list[UsageEvent] = []
-        if not self._open_path.exists():
-            return events
+def _events_in(path: Path) -> list[UsageEvent]:
+    """Whole events of a file of lines, up to the first line that is torn."""
+    events: list[UsageEvent] = []
+    if path.exists():
         with contextlib.suppress(msgspec.DecodeError):
-            for line in self._open_path.read_bytes().splitlines():
+            for line in path.read_bytes().splitlines():
                 events.append(msgspec.json.decode(line, type=UsageEvent))  # noqa: PERF401 - keeps the events before a torn line
-        return events
+    return events

@@ -106,7 +106,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._status = 0
         self._headers: Headers = {}
-        self._complete = self._touched = self._body_begun = False
+        self._complete = self._touched = self._body_begun = self._reusable = False
         self._last_at = self._loop.time()
         self._done = self._loop.create_future()
         self._timer = self._loop.call_later(
@@ -161,7 +161,7 @@ class UpstreamConnection(asyncio.Protocol):
         if self._parts:
             self._deliver()
         if self._complete:
-            self._finish(reusable=self._parser.should_keep_alive())
+            self._finish(reusable=self._reusable)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
@@ -188,6 +188,8 @@ class UpstreamConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         self._complete = self._status > 0
+        # Asked here, because the parser forgets it with the message.
+        self._reusable = self._parser.should_keep_alive()
 
     # Ends.
 

@@ -56,6 +56,13 @@ def delivered(spool: UsageSpool, after: int = 0) -> list[UsageSegment]:
     ]
 
 
+async def closed_through(spool: UsageSpool, sequence: int) -> None:
+    """Wait until the spool's thread has stored everything up to a number."""
+    async with asyncio.timeout(5):
+        while spool.state().closed_through < sequence:
+            await asyncio.sleep(0.001)
+
+
 def sequences(spool: UsageSpool, after: int = 0) -> list[int]:
     return [event.sequence for segment in delivered(spool, after) for event in segment.events]
 
@@ -106,6 +113,7 @@ async def test_acknowledged_segments_are_deleted_and_numbers_go_on(tmp_path: Pat
     for _ in range(8):
         spool.append(make_event())
         spool.write()
+    await closed_through(spool, 8)
     spool.acknowledge(8)
     spool.close()
 
@@ -113,8 +121,12 @@ async def test_acknowledged_segments_are_deleted_and_numbers_go_on(tmp_path: Pat
     again.append(make_event())
     again.close()
 
-    assert list(tmp_path.glob("*-*.json")) == [tmp_path / "0000000000000009-0000000000000009.json"]
-    assert sequences(again) == [9]
+    # The newest acknowledged file stays, because it knows the last number.
+    assert [path.name for path in sorted(tmp_path.glob("*"))] == [
+        "0000000000000005-0000000000000008.json",
+        "0000000000000009-0000000000000009.json",
+    ]
+    assert sequences(again, after=8) == [9]
 
 
 async def test_a_segment_is_kept_until_all_of_it_is_acknowledged(tmp_path: Path) -> None:
@@ -123,6 +135,7 @@ async def test_a_segment_is_kept_until_all_of_it_is_acknowledged(tmp_path: Path)
         spool.append(make_event())
         spool.write()
 
+    await closed_through(spool, 8)
     deleted = [spool.acknowledge(3), spool.acknowledge(7), spool.acknowledge(7)]
     with pytest.raises(AcknowledgeError, match="closed segments end at 8"):
         spool.acknowledge(9)
@@ -137,6 +150,7 @@ async def test_over_the_bound_the_oldest_stay_and_the_drop_is_counted(tmp_path: 
     for _ in range(40):
         spool.append(make_event())
         spool.write()
+        await closed_through(spool, spool.state().last_sequence)
     kept = sequences(spool)
     dropped = spool.dropped_events
     spool.acknowledge(kept[-1])
@@ -169,14 +183,17 @@ async def test_after_a_crash_whole_events_are_delivered_and_no_number_is_used_tw
     assert sequences(again) == [*before, len(before) + 1]
 
 
-async def test_a_crash_between_closing_and_emptying_delivers_nothing_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["open.jsonl", "0000000000000001.closing"])
+async def test_a_crash_between_closing_and_emptying_delivers_nothing_twice(
+    tmp_path: Path, name: str
+) -> None:
     spool = open_spool(tmp_path)
     for _ in range(3):
         spool.append(make_event())
         spool.write()
     left = (tmp_path / "open.jsonl").read_bytes()
     spool.close()
-    (tmp_path / "open.jsonl").write_bytes(left)
+    (tmp_path / name).write_bytes(left)
     (tmp_path / "0000000000000004-0000000000000004.json.partial").write_bytes(b"{half")
 
     again = open_spool(tmp_path)
@@ -235,6 +252,7 @@ class SpoolStory:
 
     def crash(self) -> None:
         """The process is gone, and with it what it had not written."""
+        self.spool._thread.shutdown(wait=True)
         self.spool = open_spool(self.folder)
 
     def collect(self) -> None:

@@ -1,0 +1,281 @@
+"""The router as a process, in front of simulated engines: exact usage, crashes, shutdown."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from routing.core.document import encode_document
+from tests.routing.servers.client import Answer, RawClient, message, request
+from tests.routing.servers.scripted import ADMIN_TOKEN, CHAT, MODEL, SECRET, Engine, chat, document
+
+pytestmark = pytest.mark.processes
+
+ADMIN = {"authorization": f"Bearer {ADMIN_TOKEN}"}
+CLIENT = {"authorization": f"Bearer {SECRET}"}
+
+
+class Running:
+    """A process of ours that told its ports."""
+
+    def __init__(self, process: asyncio.subprocess.Process, ready: dict[str, Any]) -> None:
+        self.process = process
+        self.port: int = ready["port"]
+        self.admin_port: int = ready.get("admin_port", 0)
+
+    async def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        if self.process.returncode is None:
+            self.process.send_signal(number)
+        async with asyncio.timeout(15):
+            return await self.process.wait()
+
+
+Start = Callable[..., Awaitable[Running]]
+
+
+@pytest.fixture
+async def start() -> AsyncIterator[Start]:
+    """Start processes; what is left of them is killed at the end."""
+    started: list[asyncio.subprocess.Process] = []
+
+    async def run(*arguments: str) -> Running:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", *arguments, stdout=asyncio.subprocess.PIPE
+        )
+        started.append(process)
+        assert process.stdout is not None
+        async with asyncio.timeout(20):
+            line = await process.stdout.readline()
+        if not line:
+            raise ChildProcessError(await process.wait())
+        return Running(process, json.loads(line))
+
+    yield run
+    for process in started:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    path = tmp_path / "token"
+    path.write_text(ADMIN_TOKEN + "\n")
+    return path
+
+
+def router_arguments(folder: Path, token: Path, *more: str) -> list[str]:
+    return [
+        *("routing.servers", "--name", "r1", "--port", "0", "--admin-port", "0"),
+        *("--state-dir", str(folder), "--admin-token-file", str(token), *more),
+    ]
+
+
+def engine_arguments(role: str) -> list[str]:
+    return [
+        *("routing.testbed.engine", "--port", "0", "--model", MODEL, "--speed", "20"),
+        *("--accelerator", "amd-mi325x", "--role", role),
+    ]
+
+
+async def push(router: Running, engines: dict[str, Running], **changes: Any) -> None:
+    """Send a document with the engines' ports; the roles are in their names."""
+
+    async def nothing(*_: object) -> None:
+        raise NotImplementedError
+
+    specs = [Engine(name, nothing, port=engine.port) for name, engine in engines.items()]
+    raw = encode_document(document(specs, **changes))
+    answer = await request(router.admin_port, "PUT", "/admin/pool-document", raw, headers=ADMIN)
+    assert answer.status == 200, answer.body
+
+
+async def ask(router: Running, body: dict[str, Any]) -> Answer:
+    return await request(router.port, "POST", CHAT, body, headers=CLIENT)
+
+
+async def segments(router: Running) -> list[dict[str, Any]]:
+    path = "/admin/usage-segments?after=0&limit=1000"
+    return (await request(router.admin_port, "GET", path, headers=ADMIN)).json["segments"]
+
+
+async def events(router: Running, count: int) -> list[dict[str, Any]]:
+    """Usage events once at least so many are delivered."""
+    async with asyncio.timeout(10):
+        while True:
+            found = [event for segment in await segments(router) for event in segment["events"]]
+            if len(found) >= count:
+                return found
+            await asyncio.sleep(0.05)
+
+
+async def counters(engine: Running) -> dict[str, float]:
+    """The engine's own token counters."""
+    page = (await request(engine.port, "GET", "/metrics")).body.decode()
+    names = ("vllm:prompt_tokens_total", "vllm:generation_tokens_total")
+    return {
+        name: float(line.rpartition(" ")[2])
+        for line in page.splitlines()
+        for name in names
+        if line.startswith(name + "{")
+    }
+
+
+async def test_usage_equals_the_engines_counters_with_and_without_pairs(
+    start: Start, tmp_path: Path, token_file: Path
+) -> None:
+    router = await start(*router_arguments(tmp_path / "state", token_file))
+    engines = {role: await start(*engine_arguments(role)) for role in ("prefill", "decode", "both")}
+    await push(router, engines, roles={role: role for role in engines}, policy={"name": "consort"})
+
+    answers = await asyncio.gather(
+        *(
+            ask(
+                router,
+                chat(
+                    messages=[{"role": "user", "content": f"{number % 4} " * 3000}],
+                    max_tokens=20,
+                    stream=bool(number % 3),
+                ),
+            )
+            for number in range(30)
+        )
+    )
+    used = await events(router, 30)
+
+    assert {answer.status for answer in answers} == {200}
+    assert {one["token_source"] for one in used} == {"engine"}
+    assert any(one["prefill_endpoint"] for one in used)
+    assert any(one["cached_tokens"] for one in used)
+    counted = [await counters(engines[role]) for role in ("decode", "both")]
+    for name, member in (
+        ("vllm:prompt_tokens_total", "prompt_tokens"),
+        ("vllm:generation_tokens_total", "completion_tokens"),
+    ):
+        assert sum(one[member] for one in used) == sum(counter[name] for counter in counted)
+
+
+async def test_a_killed_router_loses_no_event_of_an_answered_request_and_reuses_no_number(
+    start: Start, tmp_path: Path, token_file: Path
+) -> None:
+    folder = tmp_path / "state"
+    engine = await start(*engine_arguments("both"))
+    router = await start(*router_arguments(folder, token_file))
+    await push(router, {"a": engine})
+    answered: list[str] = []
+    asking = [
+        asyncio.create_task(keep_asking(router, str(number), answered)) for number in range(8)
+    ]
+    before = await events(router, 50)
+    # Events are on disk 50 ms after their answer: wait this window out for what is known here.
+    safe = list(answered)
+    await asyncio.sleep(0.2)
+    await router.end(signal.SIGKILL)
+    await asyncio.gather(*asking)
+    again = await start(*router_arguments(folder, token_file))
+    after = await events(again, len(before))
+
+    numbers = [event["sequence"] for event in after]
+    assert numbers == list(range(1, len(numbers) + 1))
+    known = {event["sequence"]: event["request_id"] for event in after}
+    assert all(known[event["sequence"]] == event["request_id"] for event in before)
+    assert set(safe) <= set(known.values())
+    assert (await ask(again, chat(max_tokens=2))).status == 200
+    later = await events(again, len(numbers) + 1)
+    assert later[-1]["sequence"] == len(numbers) + 1
+
+
+async def keep_asking(router: Running, name: str, answered: list[str]) -> None:
+    """Ask until the router is gone; `answered` gets the ids of complete answers."""
+    with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+        async with RawClient(router.port) as client:
+            for number in itertools.count():
+                headers = CLIENT | {"x-request-id": f"{name}-{number}"}
+                await client.send(message("POST", CHAT, chat(max_tokens=2), headers=headers))
+                await client.answer()
+                answered.append(headers["x-request-id"])
+
+
+async def test_at_the_end_a_running_stream_is_finished_and_its_usage_kept(
+    start: Start, tmp_path: Path, token_file: Path
+) -> None:
+    folder = tmp_path / "state"
+    engine = await start(*engine_arguments("both"))
+    router = await start(*router_arguments(folder, token_file))
+    await push(router, {"a": engine})
+
+    async with RawClient(router.port) as client:
+        await client.send(message("POST", CHAT, chat(max_tokens=200, stream=True), headers=CLIENT))
+        await client.head()
+        await client.chunk()
+        ending = asyncio.create_task(router.end())
+        chunks = []
+        while chunk := await client.chunk():
+            chunks.append(chunk)
+        status = await ending
+
+    assert status == 0
+    assert chunks[-1].endswith(b"data: [DONE]\n\n")
+    (stored,) = (folder / "usage").glob("*-*.json")
+    assert json.loads(stored.read_bytes())["events"][0]["completion_tokens"] == 200
+
+
+async def test_two_routers_never_share_a_state_folder(
+    start: Start, tmp_path: Path, token_file: Path
+) -> None:
+    await start(*router_arguments(tmp_path / "state", token_file))
+
+    with pytest.raises(ChildProcessError) as raised:
+        await start(*router_arguments(tmp_path / "state", token_file))
+
+    assert raised.value.args == (2,)
+
+
+@pytest.mark.parametrize("content", [None, "short"], ids=["absent", "too-short"])
+async def test_without_a_proper_token_a_router_does_not_start(
+    start: Start, tmp_path: Path, content: str | None
+) -> None:
+    token = tmp_path / "token"
+    if content is not None:
+        token.write_text(content)
+
+    with pytest.raises(ChildProcessError) as raised:
+        await start(*router_arguments(tmp_path / "state", token))
+
+    assert raised.value.args == (2,)
+
+
+async def test_a_busy_port_ends_the_start(start: Start, tmp_path: Path, token_file: Path) -> None:
+    first = await start(*router_arguments(tmp_path / "one", token_file))
+
+    with pytest.raises(ChildProcessError) as raised:
+        await start(
+            *router_arguments(tmp_path / "two", token_file, "--admin-port", str(first.port))
+        )
+
+    assert raised.value.args == (2,)
+
+
+async def test_a_killed_engine_costs_no_request_that_had_no_byte_yet(
+    start: Start, tmp_path: Path, token_file: Path
+) -> None:
+    router = await start(*router_arguments(tmp_path / "state", token_file))
+    engines = {name: await start(*engine_arguments("both")) for name in ("a", "b")}
+    await push(router, engines)
+    asking = [asyncio.create_task(ask(router, chat(max_tokens=40))) for _ in range(20)]
+    await asyncio.sleep(0.05)
+
+    await engines["a"].end(signal.SIGKILL)
+    answers = await asyncio.gather(*asking)
+    more = [await ask(router, chat(max_tokens=2)) for _ in range(10)]
+
+    assert {answer.status for answer in [*answers, *more]} == {200}
+    state = (await request(router.admin_port, "GET", "/admin/state", headers=ADMIN)).json
+    assert (state["requests"]["failed"], state["leases_open"]) == (0, 0)
