@@ -2,7 +2,6 @@
 
 from datetime import datetime, timedelta
 
-from django.db.models import Q
 from django.utils import timezone
 
 STALE_AFTER_SECONDS = 600
@@ -19,8 +18,3 @@ def cutoff(now: datetime | None = None) -> datetime:
 def is_stale(observed_at: datetime | None, *, now: datetime) -> bool:
     """True if nothing was observed, or too long ago."""
     return observed_at is None or observed_at < cutoff(now)
-
-
-def fresh(prefix: str = "", now: datetime | None = None) -> Q:
-    """Condition on rows whose last observation is recent; `prefix` leads to them ("node__")."""
-    return Q(**{f"{prefix}observed_at__gte": cutoff(now)})
