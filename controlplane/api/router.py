@@ -16,6 +16,7 @@ from controlplane.tenancy.api import (
     ProjectViewSet,
     TenantViewSet,
 )
+from inventory import api as inventory
 
 
 class Router(SimpleRouter):
@@ -44,3 +45,12 @@ router.resource("api-tokens", ApiTokenViewSet)
 router.resource("audit-entries", AuditEntryViewSet)
 router.resource("operations", OperationViewSet)
 router.resource("system", SystemViewSet)
+router.resource("sites", inventory.SiteViewSet)
+router.resource("clusters", inventory.ClusterViewSet)
+router.resource("vendors", inventory.VendorViewSet)
+router.resource("accelerator-models", inventory.AcceleratorModelViewSet)
+router.resource("node-types", inventory.NodeTypeViewSet)
+router.resource("nodes", inventory.NodeViewSet)
+router.resource("accelerators", inventory.AcceleratorViewSet)
+router.resource("findings", inventory.FindingViewSet)
+router.resource("imports", inventory.ImportViewSet)

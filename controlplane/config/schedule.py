@@ -31,4 +31,8 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "reconcile-recent": every(15, "controlplane.metering.tasks.reconcile_recent"),
     # Events stay 35 days; an hour more does no harm.
     "delete-old-events": every(3600, "controlplane.metering.tasks.delete_old_events"),
+    # Costs on the pages follow the clock about this closely; two hours are computed each time.
+    "recompute-ledger": every(15, "controlplane.finance.tasks.recompute_recent"),
+    # Health of a node that nobody observed for ten minutes is unknown at most a minute later.
+    "mark-stale-nodes": every(60, "inventory.tasks.mark_stale"),
 }
