@@ -3,10 +3,13 @@
 Amounts have ten decimals, unit prices twelve; a currency stands beside each amount.
 """
 
+from decimal import Decimal
+
 from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from controlplane.common.models import TimestampedModel
@@ -134,6 +137,7 @@ class LedgerHour(TimestampedModel):
     class PowerSource(models.TextChoices):
         MEASURED = "measured", _("measured")
         ESTIMATED = "estimated", _("estimated")
+        UNKNOWN = "unknown", _("unknown")
 
     node = models.ForeignKey("inventory.Node", on_delete=models.PROTECT, related_name="+")
     hour = models.DateTimeField()
@@ -142,13 +146,14 @@ class LedgerHour(TimestampedModel):
     currency = models.CharField(max_length=3)
     depreciation = amount_field()
     finance = amount_field()
-    power = amount_field()
+    power = amount_field(null=True, blank=True)
+    """None where power, PUE or power price is unknown; the total then lacks it and says so."""
     write_off = amount_field(default=0)
     total = amount_field()
-    kilowatts = models.DecimalField(max_digits=12, decimal_places=6)
+    kilowatts = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     power_source = models.CharField(max_length=16, choices=PowerSource)
-    pue = models.DecimalField(max_digits=6, decimal_places=4)
-    tariff_per_kwh = models.DecimalField(max_digits=28, decimal_places=12)
+    pue = models.DecimalField(max_digits=6, decimal_places=4, null=True, blank=True)
+    tariff_per_kwh = models.DecimalField(max_digits=28, decimal_places=12, null=True, blank=True)
     asset_cost = models.ForeignKey(AssetCost, on_delete=models.PROTECT, related_name="+")
     source = models.CharField(max_length=16, choices=Evidence)
     state_unknown = models.BooleanField(default=False)
@@ -167,7 +172,12 @@ class LedgerHour(TimestampedModel):
                 violation_error_message=_("This hour of the node is in the ledger already."),
             ),
             models.CheckConstraint(
-                condition=Q(total=F("depreciation") + F("finance") + F("power") + F("write_off")),
+                condition=Q(
+                    total=F("depreciation")
+                    + F("finance")
+                    + Coalesce(F("power"), Decimal(0))
+                    + F("write_off")
+                ),
                 name="finance_ledgerhour_total_is_the_sum",
                 violation_error_message=_("The total is the sum of the components."),
             ),

@@ -1,0 +1,40 @@
+"""Answers of finance that are not a yes.
+
+DomainError
+├── AssetCostExistsError      a first version is there already
+├── AssetCostMissingError     nothing to revise
+├── AssetCostBackdatedError   a version may only change the future
+└── CurrencyDiffersError      the ledger has one currency
+"""
+
+from django.utils.translation import gettext_lazy as _
+
+from controlplane.common.errors import DomainError
+
+
+class AssetCostExistsError(DomainError):
+    code = "asset-cost-exists"
+    title = _("The node has a cost already")
+    message = _("Node {node} has version {version} of its cost.")
+    hint = _("Revise it; a version is never edited.")
+
+
+class AssetCostMissingError(DomainError):
+    code = "asset-cost-missing"
+    title = _("The node has no cost yet")
+    message = _("Node {node} has no cost that could be revised.")
+    hint = _("Record what it cost first.")
+
+
+class AssetCostBackdatedError(DomainError):
+    code = "asset-cost-backdated"
+    title = _("A revision changes the future only")
+    message = _("The revision would start at {valid_from}, which is not in the future.")
+    hint = _("Choose a start after {earliest}; past hours of the ledger stay as they are.")
+
+
+class CurrencyDiffersError(DomainError):
+    code = "currency-differs"
+    title = _("The ledger has one currency")
+    message = _("The amounts are in {currency}, the ledger is in {ledger_currency}.")
+    hint = _("Convert the amounts with the rate of the purchase and note the rate.")

@@ -1,0 +1,100 @@
+"""What nodes and accelerators cost per hour at a moment."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from django.utils import timezone
+
+from controlplane.finance.hours import HOUR, hour_cost
+from controlplane.finance.money import PRICE_STEP, divided, rounded
+from controlplane.finance.power import node_power
+from controlplane.finance.selectors.inputs import LedgerInputs, ledger_inputs, terms_of
+from inventory.models import Accelerator, Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HourlyCost:
+    """Cost of a node for one full hour. Power is None where it is unknown."""
+
+    depreciation: Decimal
+    finance: Decimal
+    power: Decimal | None
+    power_source: str
+    total: Decimal
+    currency: str
+    accelerators: int
+    evidence: str
+    """Where the price of the node comes from: contract, list_price or estimate."""
+
+    @property
+    def per_accelerator(self) -> Decimal | None:
+        """Share of one accelerator; None for a node without any."""
+        if not self.accelerators:
+            return None
+        return rounded(divided(self.total, Decimal(self.accelerators)), PRICE_STEP)
+
+
+def cost_per_hour(
+    node_ids: Iterable[UUID] | None = None, *, at: datetime | None = None
+) -> dict[UUID, HourlyCost]:
+    """Cost of the hour of a moment by node; a node without a cost is left out.
+
+    A fixed number of queries for any number of nodes.
+    """
+    moment = at or timezone.now()
+    hour = moment.replace(minute=0, second=0, microsecond=0)
+    inputs = ledger_inputs(start=hour, end=hour + HOUR, now=moment, node_ids=node_ids)
+    found = {node.pk: _hourly(inputs, node, hour, moment) for node in inputs.nodes}
+    return {node: cost for node, cost in found.items() if cost is not None}
+
+
+def accelerator_prices(accelerator_ids: Sequence[UUID]) -> dict[UUID, Decimal | None]:
+    """Cost per hour of each accelerator, in the ledger's currency; None where nobody knows.
+
+    The function that pool documents get their prices from.
+    """
+    rows = Accelerator.objects.filter(pk__in=accelerator_ids).values_list("pk", "node_id")
+    nodes = dict(rows)
+    costs = cost_per_hour(set(nodes.values()))
+    return {
+        accelerator: costs[nodes[accelerator]].per_accelerator
+        if nodes.get(accelerator) in costs
+        else None
+        for accelerator in accelerator_ids
+    }
+
+
+def _hourly(
+    inputs: LedgerInputs, node: Node, hour: datetime, moment: datetime
+) -> HourlyCost | None:
+    version = inputs.version_at(node.pk, moment)
+    if version is None or (version.retired_at and version.retired_at <= moment):
+        return None
+    site, accelerators = inputs.site_at(node, hour), inputs.accelerators.get(node.pk, [])
+    power = node_power(
+        measured_watts=[inputs.watts.get((row.pk, hour)) for row in accelerators],
+        tdp_watts=[row.model.tdp_watts for row in accelerators],
+        host_watts=version.host_watts,
+        power_factor=version.power_factor,
+    )
+    cost = hour_cost(
+        terms_of(version),
+        start=hour,
+        end=hour + HOUR,
+        power=power,
+        pue=site.pue,
+        tariff_per_kwh=site.tariff_per_kwh if site.currency == version.currency else None,
+    )
+    return HourlyCost(
+        depreciation=cost.depreciation,
+        finance=cost.finance,
+        power=cost.power,
+        power_source="unknown" if cost.power is None else power.source,
+        total=cost.total,
+        currency=version.currency,
+        accelerators=len(accelerators),
+        evidence=version.evidence,
+    )
