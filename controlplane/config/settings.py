@@ -228,6 +228,9 @@ PLAN_CHECKS = [
     "controlplane.finance.checks.check",
 ]
 
+# Cost per hour of accelerators for pool documents: (accelerator ids) -> price by id, None unknown.
+ENDPOINT_PRICES = "controlplane.finance.selectors.accelerator_prices"
+
 # LOG_LEVEL: DEBUG, INFO, WARNING or ERROR.
 LOG_LEVEL = env.text("LOG_LEVEL", default="INFO")
 LOGGING = {
