@@ -1,6 +1,6 @@
 """Ends one process of the demo without warning, so that a person can see what happens then.
 
-The console finds this module through the setting DEMO_PLUG; a real installation has no such setting.
+The console finds this module through the setting DEMO_PLUG; a real installation has none.
 """
 
 import os

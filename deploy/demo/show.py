@@ -1,0 +1,175 @@
+"""The course of a demo once its tables exist: site, roles, traffic, report."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+from deploy.demo.history import write_history
+from django.utils import timezone
+
+from deploy.demo import people, policies, site
+from deploy.demo.installation import Installation, InstallationError
+from deploy.demo.report import Run, make_report, write_report
+from deploy.demo.table import LiveTable
+from deploy.demo.traffic import Traffic, comparison, quiet
+
+ENGINES = 20
+ROLES_TIMEOUT_SECONDS = 150.0
+POLICIES = ("random", "consort")
+QUIET_SLICE_SECONDS = 60.0
+POLL_SECONDS = 0.25
+
+
+class Show:
+    """One run of the demo, from the empty site to its report."""
+
+    def __init__(
+        self, installation: Installation, *, say: Callable[[str], None], started: float
+    ) -> None:
+        self.installation = installation
+        self.options = installation.options
+        self._say = say
+        self._started = started
+
+    def run(self) -> int:
+        """Run until Ctrl-C, or for the asked time; 0 when all went well."""
+        self.operator = people.login("operator", "Olga Operator", people.OPERATOR_ROLES)
+        self.approver = people.login("approver", "Andrea Approver", people.APPROVER_ROLES)
+        self.pool = site.write(self.installation, operator=self.operator)
+        self.installation.start_programs()
+        self._say(f"First page after {self._elapsed():.0f} s.")
+        self._introduce()
+        self._give_roles(meanwhile=self._history)
+        self._first_token()
+        run = self._compare()
+        if self.options.seconds is None:
+            self._quiet_forever()
+        return self._finish(run)
+
+    def _introduce(self) -> None:
+        self._say("")
+        self._say(f"  Console    {self.options.web_url}")
+        for login in (self.operator, self.approver):
+            self._say(f"  {login.user.username:9}  {login.password}")
+        self._say(f"  Models     {', '.join(url + '/v1' for url in self.options.router_urls)}")
+        self._say("  Engines are simulated, and every figure that comes from them says so.")
+        self._say("")
+
+    def _history(self) -> None:
+        if write_history(until=timezone.now(), days=site.HISTORY_DAYS):
+            self._say(f"Wrote {site.HISTORY_DAYS} days of simulated history.")
+
+    def _give_roles(self, *, meanwhile: Callable[[], None]) -> None:
+        """Let the first changes run; the history is written while engines start."""
+        people_of = {"operator": self.operator.user, "approver": self.approver.user}
+        written = False
+        deadline = time.monotonic() + ROLES_TIMEOUT_SECONDS
+        while not (site.give_next_role(self.pool, **people_of) and self._is_ready()):
+            if not written:
+                meanwhile()
+                written = True
+            if time.monotonic() > deadline:
+                raise InstallationError(
+                    f"{policies.ready_endpoints(self.pool)} of {ENGINES} engines take requests "
+                    f"after {ROLES_TIMEOUT_SECONDS:.0f} s; see the worker's and the engine host's "
+                    f"logs in {self.installation.supervision.folder}."
+                )
+            time.sleep(POLL_SECONDS)
+        if not written:
+            meanwhile()
+
+    def _is_ready(self) -> bool:
+        return policies.ready_endpoints(self.pool) >= ENGINES and policies.in_sync(self.pool)
+
+    def _first_token(self) -> None:
+        self.tenants = people.tenants()
+        started = timezone.now()
+        project = people.project(
+            self.tenants["hanbit"], f"race-{started:%Y%m%d-%H%M%S}", "Comparison of policies"
+        )
+        self.run_info = Run(project=project.slug, started=started, pool=self.pool.slug)
+        self.key = people.fresh_key(project, "comparison")
+        quiet_project = people.project(self.tenants["nuri"], "chat", "Chat")
+        self.quiet_key = people.fresh_key(quiet_project, "quiet")
+        self._until_key_known(self.quiet_key)
+        self._say(f"First token after {self._elapsed():.0f} s.")
+
+    def _until_key_known(self, key: str) -> None:
+        """Ask each router for one answer; a key is good once its document arrived."""
+        body = {
+            "model": site.MODEL,
+            "max_tokens": 1,
+            "messages": [{"role": "user", "content": "Hi"}],
+        }
+        deadline = time.monotonic() + policies.TIMEOUT_SECONDS
+        for url in self.options.router_urls:
+            while True:
+                answer = httpx.post(
+                    f"{url}/v1/chat/completions", json=body, timeout=30.0,
+                    headers={"Authorization": f"Bearer {key}"},
+                )  # fmt: skip
+                if answer.status_code == httpx.codes.OK:
+                    break
+                if answer.status_code != httpx.codes.UNAUTHORIZED or time.monotonic() > deadline:
+                    raise InstallationError(f"{url} answered {answer.status_code}: {answer.text}")
+                time.sleep(POLL_SECONDS)
+
+    def _compare(self) -> Run:
+        """The same requests under each policy, one after the other."""
+        self.traffic_started = time.monotonic()
+        for policy in POLICIES:
+            policies.put_in_force(self.pool, policy, actor=self.operator.user)
+            load = comparison(self.key)
+            self._say(
+                f"Policy {policy}: {load.requests} requests at {load.rate:.0f} a second, "
+                f"{load.groups} shared prefixes of {load.system_tokens} tokens …"
+            )
+            with self._traffic(Traffic(self.options, load, self._file(policy))) as traffic:
+                self.run_info.clients[policy] = traffic.result()
+        return self.run_info
+
+    def _quiet_forever(self) -> None:
+        self._say("Quiet traffic goes on. Ctrl-C stops everything.")
+        seed = 1
+        while True:
+            load = quiet(self.quiet_key, seconds=QUIET_SLICE_SECONDS, seed=seed)
+            with self._traffic(Traffic(self.options, load, self._file("quiet"))):
+                seed += 1
+
+    @contextmanager
+    def _traffic(self, traffic: Traffic) -> Iterator[Traffic]:
+        table = LiveTable(self.pool, say=self._say)
+        try:
+            while traffic.is_running():
+                table.tick()
+                time.sleep(POLL_SECONDS)
+            yield traffic
+        finally:
+            traffic.stop()
+
+    def _finish(self, run: Run) -> int:
+        self._keep_on_until_the_end()
+        token = people.reader_token(self.operator.user)
+        report, failures = make_report(run, url=self.options.web_url, token=token)
+        if self.options.report is not None:
+            write_report(self.options.report, report)
+            self._say(f"Report: {self.options.report}")
+        for failure in failures:
+            self._say(f"Not as it should be: {failure}")
+        return 1 if failures else 0
+
+    def _keep_on_until_the_end(self) -> None:
+        """Quiet traffic for what is left of the asked time."""
+        left = (self.options.seconds or 0) - (time.monotonic() - self.traffic_started)
+        if left > 2:
+            load = quiet(self.quiet_key, seconds=left, seed=1)
+            with self._traffic(Traffic(self.options, load, self._file("quiet"))) as traffic:
+                self.run_info.clients["quiet"] = traffic.result()
+
+    def _file(self, name: str) -> Path:
+        return self.installation.supervision.folder / f"traffic-{name}.json"
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._started
