@@ -1,6 +1,5 @@
 """Forms of serving's pages: a change of roles, a pool's policy."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -18,13 +17,17 @@ if TYPE_CHECKING:
     from controlplane.tenancy.models import User
 
 
+RELEASE = "none"
+"""Choice that takes the role away; an empty choice would be easy to send by mistake."""
+
+
 @dataclass(slots=True)
 class Candidate:
     """A node in the table of the select step, with its roles and why it cannot be chosen."""
 
     node: Node
     accelerators: int = 0
-    roles: Counter[str] = field(default_factory=Counter)
+    roles: dict[str, int] = field(default_factory=dict)
     pools: set[str] = field(default_factory=set)
 
     @property
@@ -48,7 +51,8 @@ def candidates(viewer: "User", *, limit: int = 500) -> list[Candidate]:
         rows[node].accelerators += 1
     for member in selectors.open_roles(accelerator_ids=list(held)):
         row = rows[held[member.accelerator_id]]
-        row.roles[member.assignment.role] += 1
+        role = member.assignment.role
+        row.roles[role] = row.roles.get(role, 0) + 1
         row.pools.add(member.assignment.pool.slug)
     return list(rows.values())
 
@@ -63,13 +67,13 @@ class PlanForm(forms.Form):
     )
     role = forms.ChoiceField(
         label=_("Role afterwards"),
-        required=False,
         widget=forms.Select(attrs={"class": "input"}),
         choices=[
+            ("", _("choose")),
             (Role.PREFILL, _("prefill")),
             (Role.DECODE, _("decode")),
             (Role.BOTH, _("both")),
-            ("", _("none (release)")),
+            (RELEASE, _("none (release)")),
         ],
     )
     per_wave = forms.IntegerField(
@@ -106,13 +110,14 @@ class PlanForm(forms.Form):
         pool = self.fields["pool"]
         if isinstance(pool, forms.ModelChoiceField):
             pool.queryset = selectors.pools_for_viewer(viewer).filter(state=Pool.State.ACTIVE)
+            pool.empty_label = str(_("choose"))
 
     def wish(self, node_ids: list[UUID]) -> PlanInput:
         """The valid form as the service takes it."""
         wanted = self.cleaned_data
         return PlanInput(
             pool_id=wanted["pool"].pk,
-            role=wanted["role"],
+            role="" if wanted["role"] == RELEASE else wanted["role"],
             reason=wanted["reason"],
             node_ids=node_ids,
             accelerators_per_wave=wanted["per_wave"],

@@ -1,12 +1,15 @@
 """Change plans, their approvals and their waves."""
 
 from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from controlplane.common.models import TimestampedModel
 from controlplane.serving.models.assignment import Role
+
+TIMES = [MinValueValidator(0), MaxValueValidator(86_400)]
 
 
 class ChangePlan(TimestampedModel):
@@ -37,14 +40,20 @@ class ChangePlan(TimestampedModel):
     )
     reason = models.CharField(_("reason"), max_length=300)
     diff = models.JSONField(_("difference"), default=list)
-    checks = models.JSONField(_("checks"), default=list)
-    effects = models.JSONField(_("effects"), default=dict)
-    guards = models.JSONField(_("guards"), default=dict)
-    accelerators_per_wave = models.PositiveIntegerField(_("accelerators per wave"), default=1)
-    floor_share = models.FloatField(_("capacity floor (share)"), default=0.5)
-    soak_seconds = models.FloatField(_("soak time (s)"), default=30.0)
-    drain_seconds = models.FloatField(_("longest drain (s)"), default=60.0)
-    ready_seconds = models.FloatField(_("longest start (s)"), default=600.0)
+    checks = models.JSONField(_("checks"), default=list, blank=True)
+    effects = models.JSONField(_("effects"), default=dict, blank=True)
+    guards = models.JSONField(_("guards"), default=dict, blank=True)
+    accelerators_per_wave = models.PositiveIntegerField(
+        _("accelerators per wave"), default=1, validators=[MinValueValidator(1)]
+    )
+    floor_share = models.FloatField(
+        _("capacity floor (share)"),
+        default=0.5,
+        validators=[MinValueValidator(0), MaxValueValidator(1)],
+    )
+    soak_seconds = models.FloatField(_("soak time (s)"), default=30.0, validators=TIMES)
+    drain_seconds = models.FloatField(_("longest drain (s)"), default=60.0, validators=TIMES)
+    ready_seconds = models.FloatField(_("longest start (s)"), default=600.0, validators=TIMES)
     fingerprint = models.CharField(_("fingerprint"), max_length=64)
     expires_at = models.DateTimeField(_("expires"))
     operation = models.ForeignKey(
@@ -160,7 +169,7 @@ class Wave(TimestampedModel):
     step = models.CharField(_("step"), max_length=16, choices=Step, default=Step.DRAIN)
     backwards = models.BooleanField(_("backwards"), default=False)
     items = models.JSONField(_("changes"), default=list)
-    detail = models.JSONField(_("what was seen"), default=dict)
+    detail = models.JSONField(_("what was seen"), default=dict, blank=True)
     step_started_at = models.DateTimeField(_("step started"), null=True, blank=True)
     started_at = models.DateTimeField(_("started"), null=True, blank=True)
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)

@@ -10,6 +10,7 @@ from controlplane.audit import services as audit
 from controlplane.common import permissions
 from controlplane.operations import services as operations
 from controlplane.operations.models import Operation
+from controlplane.serving import outward
 from controlplane.serving.models import Endpoint, Pool, Router
 from controlplane.serving.services.routers import token_of
 
@@ -60,7 +61,7 @@ def _empty_engines(pool: Pool) -> int:
     endpoints = Endpoint.objects.filter(
         pool=pool, state__in=[Endpoint.State.READY, Endpoint.State.DRAINING]
     ).order_by("workload__name")
-    with httpx.Client(timeout=TIMEOUT) as client:
+    with outward.client(TIMEOUT) as client:
         for endpoint in endpoints:
             answer = client.post(f"{endpoint.url}/reset_prefix_cache")
             if answer.is_error:
@@ -72,7 +73,7 @@ def _empty_engines(pool: Pool) -> int:
 
 def _reset_routers(pool: Pool) -> int:
     routers = list(Router.objects.filter(enabled=True))
-    with httpx.Client(timeout=TIMEOUT) as client:
+    with outward.client(TIMEOUT) as client:
         for router in routers:
             answer = client.post(
                 f"{router.admin_url}/admin/reset-knowledge",

@@ -6,7 +6,7 @@ the pool's lease, so one acts at a time, and targets refuse an earlier holder.
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -26,8 +26,6 @@ logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 4.0
 PAUSE_SECONDS = 0.2
-CLAIM_SECONDS = 2.0
-"""How long a report holds the operation's row; the next report takes it over."""
 
 
 class PlanFailedError(Exception):
@@ -95,7 +93,7 @@ def _pass(pool: Pool, plan: ChangePlan | None, hold: holding.Hold) -> bool:
     if plan is not None:
         hold.renew()
         moved = waves.advance(plan, seen)
-        _report(plan)
+    _report_plans(pool)
     _note_conditions(pool)
     return bool(ready) or published or moved
 
@@ -140,24 +138,32 @@ def _note(pool: Pool, kind: str, status: Status, reason: str, message: str) -> N
         Pool.objects.filter(pk=pool.pk).update(conditions=rows)
 
 
-def _report(plan: ChangePlan) -> None:
-    """Write waves that ended into the plan's operation; what one run misses, the next writes."""
-    plan = ChangePlan.objects.select_related("operation").get(pk=plan.pk)
-    operation = plan.operation
-    if operation is None or operation.has_ended:
-        return
-    due = _waves_to_report(plan, operation)
-    if not due and plan.is_open and operation.state == Operation.State.RUNNING:
-        return
-    claimed = operations.claim(operation.pk, seconds=CLAIM_SECONDS)
-    if claimed is None:
-        return
-    with suppress(OperationLostError):
-        for wave in due:
-            with operations.step(claimed, f"wave {wave.position}") as step:
-                step.detail = str(Wave.State(wave.state).label)
-        if not plan.is_open:
-            _close(claimed, plan)
+def _report_plans(pool: Pool) -> None:
+    """Write waves and plans that ended into their operations; a run that dies leaves it to others.
+
+    The pool's lease keeps reports apart, so the claim on the operation is let go at once.
+    """
+    open_states = [Operation.State.PENDING, Operation.State.RUNNING]
+    rows = ChangePlan.objects.filter(pool=pool, operation__state__in=open_states)
+    for plan in rows.select_related("operation"):
+        operation = plan.operation
+        due = _waves_to_report(plan, operation)
+        if not due and plan.is_open and operation.state == Operation.State.RUNNING:
+            continue
+        claimed = operations.claim(operation.pk)
+        if claimed is not None:
+            with suppress(OperationLostError):
+                _report(plan, claimed, due)
+
+
+def _report(plan: ChangePlan, operation: Operation, due: Sequence[Wave]) -> None:
+    for wave in due:
+        with operations.step(operation, f"wave {wave.position}") as step:
+            step.detail = str(Wave.State(wave.state).label)
+    if plan.is_open:
+        operations.renew(operation, seconds=0)
+    else:
+        _close(operation, plan)
 
 
 def _waves_to_report(plan: ChangePlan, operation: Operation) -> list[Wave]:

@@ -14,6 +14,7 @@ import httpx
 from django.db import transaction
 from django.utils import timezone
 
+from controlplane.serving import outward
 from controlplane.serving.conditions import with_condition
 from controlplane.serving.models import Endpoint, Pool, ProbeRecord
 from controlplane.serving.services.holding import Hold
@@ -100,7 +101,7 @@ def _at_once(
         except (httpx.HTTPError, ValueError, KeyError, TypeError, IndexError) as error:
             return ProbeFailedError(f"{endpoint.url}: {type(error).__name__}: {error}")
 
-    with httpx.Client(timeout=TIMEOUT) as client, ThreadPoolExecutor(AT_ONCE) as pool:
+    with outward.client(TIMEOUT) as client, ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(call, endpoints))
 
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from controlplane.audit import services as audit
 from controlplane.common import jobs, permissions
-from controlplane.serving import traffic
+from controlplane.serving import outward, traffic
 from controlplane.serving.errors import RouterTokenError
 from controlplane.serving.models import Pool, PoolDocument, Router, RouterPush
 from controlplane.serving.services.publishing import publish_if_changed
@@ -197,7 +197,7 @@ def _sender(document: PoolDocument) -> Callable[[Router], Answer]:
     def send(router: Router) -> Answer:
         try:
             token = token_of(router)
-            with httpx.Client(timeout=TIMEOUT) as client:
+            with outward.client(TIMEOUT) as client:
                 answer = client.put(
                     f"{router.admin_url}/admin/pool-document",
                     content=content,
@@ -257,7 +257,7 @@ def _state_of(router: Router) -> dict[str, Any] | str:
     """The router's state, or the sentence why it was not heard."""
     try:
         token = token_of(router)
-        with httpx.Client(timeout=TIMEOUT) as client:
+        with outward.client(TIMEOUT) as client:
             answer = client.get(
                 f"{router.admin_url}/admin/state", headers={"Authorization": f"Bearer {token}"}
             )
@@ -316,7 +316,7 @@ def _close_pushes(router: Router, now: datetime) -> None:
 def _metrics_of(router: Router) -> str:
     """The router's metrics page, "" if it did not answer: missing is not a number."""
     try:
-        with httpx.Client(timeout=TIMEOUT) as client:
+        with outward.client(TIMEOUT) as client:
             answer = client.get(f"{router.admin_url}/metrics")
     except httpx.HTTPError:
         return ""

@@ -1,12 +1,12 @@
 """Engines of this machine, through the engine host's loopback address."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import httpx
 from django.conf import settings
 
+from controlplane.serving import outward
 from controlplane.serving.targets.base import (
     Capabilities,
     SeenEngine,
@@ -66,12 +66,13 @@ class Local:
 
     def _ask(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         try:
-            answer = self._client.request(
-                method,
-                f"{settings.ENGINE_HOST_URL}{path}",
-                headers={"Authorization": f"Bearer {settings.ENGINE_HOST_TOKEN}"},
-                **arguments,
-            )
+            with outward.client(TIMEOUT) as client:
+                answer = client.request(
+                    method,
+                    f"{settings.ENGINE_HOST_URL}{path}",
+                    headers={"Authorization": f"Bearer {settings.ENGINE_HOST_TOKEN}"},
+                    **arguments,
+                )
         except httpx.HTTPError as error:
             raise TargetUnavailableError(
                 f"The engine host at {settings.ENGINE_HOST_URL} did not answer: {error}."
@@ -81,10 +82,6 @@ class Local:
         if answer.is_error:
             raise _refusal(answer)
         return answer
-
-    @cached_property
-    def _client(self) -> httpx.Client:
-        return httpx.Client(timeout=TIMEOUT)
 
 
 def _refusal(answer: httpx.Response) -> Exception:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 
+from controlplane.serving import outward
 from controlplane.serving.targets.base import Capabilities, SeenEngine, Target, WantedEngine
 
 TIMEOUT = httpx.Timeout(3.0, connect=1.0)
@@ -25,7 +26,7 @@ class Static:
         """Ask each address for its health, at most AT_ONCE at a time."""
         if not engines:
             return {}
-        with httpx.Client(timeout=TIMEOUT) as client, ThreadPoolExecutor(AT_ONCE) as pool:
+        with outward.client(TIMEOUT) as client, ThreadPoolExecutor(AT_ONCE) as pool:
             seen = pool.map(lambda engine: _look(client, engine), engines)
             return {engine.name: engine for engine in seen}
 

@@ -1,11 +1,7 @@
 """The engine host as its callers meet it: a process, an address, engines that outlive it."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,61 +10,14 @@ import httpx
 import pytest
 
 from controlplane.serving.enginehost import process
+from tests.controlplane.serving.processes import EngineHost, until
 
 pytestmark = pytest.mark.processes
 
-TOKEN = "a-token-of-the-test-0123456789"
-PROJECT = Path(__file__).resolve().parents[4]
-
-
-class Host:
-    """One engine host with its state folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        (folder / "token").write_text(TOKEN)
-        self.start()
-
-    def start(self) -> None:
-        self.child = subprocess.Popen(
-            [sys.executable, "-m", "controlplane.serving.enginehost", "--port", "0",
-             "--state-dir", str(self.folder), "--token-file", str(self.folder / "token"),
-             "--grace-seconds", "3"],
-            stdout=subprocess.PIPE, cwd=PROJECT,
-        )  # fmt: skip
-        assert self.child.stdout is not None
-        port = json.loads(self.child.stdout.readline())["port"]
-        self.client = httpx.Client(
-            base_url=f"http://127.0.0.1:{port}",
-            headers={"Authorization": f"Bearer {TOKEN}"},
-            timeout=10,
-        )
-
-    def kill(self) -> None:
-        self.child.kill()
-        self.close()
-
-    def close(self) -> None:
-        self.client.close()
-        self.child.terminate()
-        self.child.wait(10)
-        assert self.child.stdout is not None
-        self.child.stdout.close()
-
-    def end_engines(self) -> None:
-        subprocess.run(
-            [sys.executable, "-m", "controlplane.serving.enginehost", "--state-dir",
-             str(self.folder), "--end-engines"],
-            check=True, cwd=PROJECT, timeout=30,
-        )  # fmt: skip
-
-    def seen(self, name: str) -> dict[str, Any]:
-        return self.client.get(f"/engines/{name}").json()
-
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[Host]:
-    host = Host(tmp_path)
+def host(tmp_path: Path) -> Iterator[EngineHost]:
+    host = EngineHost(tmp_path)
     yield host
     host.close()
     host.end_engines()
@@ -82,16 +31,7 @@ def spec(**overrides: Any) -> dict[str, Any]:
     } | overrides  # fmt: skip
 
 
-def until(condition: Callable[[], Any], *, seconds: float = 20) -> Any:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if value := condition():
-            return value
-        time.sleep(0.05)
-    raise AssertionError(f"not within {seconds} s")
-
-
-def running(host: Host, name: str, spec_hash: str = "ab" * 16) -> Callable[[], Any]:
+def running(host: EngineHost, name: str, spec_hash: str = "ab" * 16) -> Callable[[], Any]:
     def seen() -> Any:
         seen = host.seen(name)
         return seen if (seen["state"], seen["spec_hash"]) == ("running", spec_hash) else None
@@ -99,7 +39,7 @@ def running(host: Host, name: str, spec_hash: str = "ab" * 16) -> Callable[[], A
     return seen
 
 
-def test_an_engine_starts_chooses_its_port_and_answers(host: Host) -> None:
+def test_an_engine_starts_chooses_its_port_and_answers(host: EngineHost) -> None:
     answer = host.client.put("/engines/g1-0", json=spec())
 
     seen = until(running(host, "g1-0"))
@@ -108,7 +48,9 @@ def test_an_engine_starts_chooses_its_port_and_answers(host: Host) -> None:
     assert b'"ready"' in host.client.get("/engines/g1-0/logs").content
 
 
-def test_the_same_spec_again_changes_nothing_and_another_replaces_the_process(host: Host) -> None:
+def test_the_same_spec_again_changes_nothing_and_another_replaces_the_process(
+    host: EngineHost,
+) -> None:
     host.client.put("/engines/g1-0", json=spec())
     first = until(running(host, "g1-0"))
 
@@ -124,7 +66,7 @@ def test_the_same_spec_again_changes_nothing_and_another_replaces_the_process(ho
                               "wanted": True}  # fmt: skip
 
 
-def test_an_older_fencing_token_is_refused(host: Host) -> None:
+def test_an_older_fencing_token_is_refused(host: EngineHost) -> None:
     host.client.put("/engines/g1-0", json=spec(fencing_token=7))
 
     put = host.client.put("/engines/g1-0", json=spec(fencing_token=6))
@@ -135,7 +77,7 @@ def test_an_older_fencing_token_is_refused(host: Host) -> None:
     assert delete.status_code == 409
 
 
-def test_a_killed_host_leaves_its_engines_and_the_next_host_adopts_them(host: Host) -> None:
+def test_a_killed_host_leaves_its_engines_and_the_next_host_adopts_them(host: EngineHost) -> None:
     host.client.put("/engines/g1-0", json=spec())
     before = until(running(host, "g1-0"))
 
@@ -150,7 +92,9 @@ def test_a_killed_host_leaves_its_engines_and_the_next_host_adopts_them(host: Ho
     assert process.start_ticks(before["pid"]) is None
 
 
-def test_an_engine_that_dies_is_reported_and_the_same_spec_starts_it_again(host: Host) -> None:
+def test_an_engine_that_dies_is_reported_and_the_same_spec_starts_it_again(
+    host: EngineHost,
+) -> None:
     host.client.put("/engines/g1-0", json=spec())
     first = until(running(host, "g1-0"))
 
@@ -177,7 +121,7 @@ def test_an_engine_that_dies_is_reported_and_the_same_spec_starts_it_again(host:
     ],
 )
 def test_a_spec_that_is_not_allowed_is_refused_with_the_reason(
-    host: Host, body: Any, sentence: str
+    host: EngineHost, body: Any, sentence: str
 ) -> None:
     answer = host.client.put("/engines/g1-0", json=body)
 
@@ -186,7 +130,7 @@ def test_a_spec_that_is_not_allowed_is_refused_with_the_reason(
     assert host.client.get("/engines").json() == {"engines": []}
 
 
-def test_nothing_is_answered_without_the_token(host: Host) -> None:
+def test_nothing_is_answered_without_the_token(host: EngineHost) -> None:
     answer = host.client.get("/engines", headers={"Authorization": "Bearer wrong"})
 
     assert (answer.status_code, answer.json()["code"]) == (401, "token-wrong")

@@ -1,0 +1,27 @@
+"""Processes that tests of serving drive over loopback."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.serving.processes import TOKEN, EngineHost, RouterProcess
+
+
+@pytest.fixture
+def engine_host(tmp_path: Path, settings: Any) -> Iterator[EngineHost]:
+    """An engine host that the target `local` drives; its engines are ended afterwards."""
+    host = EngineHost(tmp_path / "host")
+    settings.ENGINE_HOST_URL, settings.ENGINE_HOST_TOKEN = host.url, TOKEN
+    yield host
+    host.close()
+    host.end_engines()
+
+
+@pytest.fixture
+def router_process(tmp_path: Path) -> Iterator[RouterProcess]:
+    """A real router without any document yet."""
+    router = RouterProcess("r1", tmp_path / "r1")
+    yield router
+    router.close()
