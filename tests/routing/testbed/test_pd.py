@@ -79,7 +79,7 @@ async def test_the_decode_engine_pulls_the_prompt_and_the_blocks_of_p_are_freed(
     by_source = "vllm:prompt_tokens_by_source_total"
     assert metric(page, by_source, source="external_kv_transfer") == 2000
     assert metric(page, "vllm:nixl_bytes_transferred_sum") == size
-    expected = (0.002 + size / 5e9) / 100
+    expected = (0.002 + size / (10e9 / 3)) / 100
     assert metric(page, "vllm:nixl_xfer_time_seconds_sum") == pytest.approx(expected)
     assert held > 0
     assert p.model.pool.used_share == 0
