@@ -112,6 +112,7 @@ class ConsortParameters(_Strict, frozen=True, kw_only=True):
     money_weight: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     tie_share: Share = 0.03
     leave_home_factor: Annotated[float, msgspec.Meta(ge=0)] = 4.0
+    """How many times the recompute time leaving the longest hit has to gain."""
 
 
 class Policy(_Strict, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from routing.core.document import ConsortParameters
 from routing.core.pricing import Demand, PriceTerms, PromptSide, Quote, Rows
 from routing.core.table import Floats
 from routing.pool.eligibility import Eligibility
@@ -33,6 +34,8 @@ class Priced:
     """Trusted hit where the prompt is computed."""
     local_hit_tokens: Floats
     admission: Floats
+    seconds_per_token: Floats
+    """Of prefill, at each endpoint."""
 
     def cheapest_wait(self) -> float:
         """Shortest wait among the endpoints that may answer."""
@@ -74,6 +77,7 @@ def price(
         hit_tokens=hits,
         local_hit_tokens=demand.hit_tokens,
         admission=quote.admission,
+        seconds_per_token=quote.seconds_per_token,
     )
 
 
@@ -102,14 +106,24 @@ def _best_pairs(quote: Quote, pairs: PairTable, moved: Floats, costs: Floats) ->
     return _BestPairs(prompt, lines, chosen, transfer[chosen, pairs.columns])
 
 
-def pick(priced: Priced, *, tie_share: float, rng: np.random.Generator) -> int:
-    """Position in `priced.rows` of the endpoint to use."""
+def pick(priced: Priced, parameters: ConsortParameters, rng: np.random.Generator) -> int:
+    """Position in `priced.rows` of the endpoint to use.
+
+    The endpoint with the longest hit is the request's home: it is left only for one that is cheaper
+    by more than `leave_home_factor` times the seconds that computing the missing part there takes.
+    """
     totals = priced.terms.total[priced.rows]
-    near = np.flatnonzero(totals <= totals.min() * (1.0 + tie_share))
+    hits = priced.hit_tokens[priced.rows]
+    cheapest, home = int(totals.argmin()), int(hits.argmax())
+    missing = hits[home] - hits[cheapest]
+    if missing > 0:
+        recompute = missing * priced.seconds_per_token[priced.rows[cheapest]]
+        if totals[home] - totals[cheapest] <= parameters.leave_home_factor * recompute:
+            return home
+    near = np.flatnonzero(totals <= totals[cheapest] * (1.0 + parameters.tie_share))
     if len(near) == 1:
-        return int(near[0])
-    hits = priced.hit_tokens[priced.rows[near]]
-    near = near[hits >= hits.max() - 0.5]
+        return cheapest
+    near = near[hits[near] >= hits[near].max() - 0.5]
     costs = totals[near]
     near = near[costs <= costs.min() + _EQUAL_SECONDS]
     return int(near[0] if len(near) == 1 else rng.choice(near))

@@ -30,7 +30,7 @@ class Chosen:
 def by_price(known: Knowledge, priced: Priced, rng: np.random.Generator) -> Chosen:
     """The policy `consort`: cheapest, near-ties to the longer hit."""
     document, rows, totals = known.document, priced.rows, priced.terms.total
-    first = objective.pick(priced, tie_share=document.policy.parameters.tie_share, rng=rng)
+    first = objective.pick(priced, document.policy.parameters, rng)
     count = max(1, document.limits.attempts - 1)
     after = objective.following(priced, first, count=count)
     row = int(rows[first])
@@ -39,7 +39,7 @@ def by_price(known: Knowledge, priced: Priced, rng: np.random.Generator) -> Chos
     prefill = -1 if priced.prefill_rows is None else int(priced.prefill_rows[row])
     reason = "cheapest"
     if margin is not None and margin < 0:
-        reason = "longer hit among near-ties"
+        reason = "longest hit, where leaving gains too little"
     elif priced.hit_tokens[row] > 0:
         reason = "cheapest, with a cache hit"
     return Chosen(
