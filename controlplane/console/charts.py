@@ -142,12 +142,13 @@ class _Plot:
         base, right = _TOP + self.depth, f"{100 * _PLOT_SHARE:g}%"
         parts = [f'<line class="axis" x1="0" x2="{right}" y1="{base}" y2="{base}"/>']
         for value in _ticks(self.top):
-            y = self.down(value)
+            y, label = self.down(value), escape(self.chart.label(value))
             parts += [
                 f'<line class="grid" x1="0" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>',
-                f'<text class="halo" x="0" y="{y - 4:.1f}">{escape(self.chart.label(value))}</text>',
+                f'<text class="halo" x="0" y="{y - 4:.1f}">{label}</text>',
             ]
-        for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
+        middle = ((0.5, "middle"),) if len(self.points) > 4 else ()
+        for share, anchor in ((0.0, "start"), *middle, (1.0, "end")):
             at = self.points[round(share * (len(self.points) - 1))].at
             parts.append(
                 f'<text x="{self.across(at):.2f}%" y="{base + 17}" text-anchor="{anchor}">'
@@ -183,9 +184,9 @@ class _Plot:
                 f' height="{self.depth}" fill="url(#f-gap)"/>'
             )
             if right - left > 12:
-                text = escape(_("no data"))
+                text, middle = escape(_("no data")), (left + right) / 2
                 parts.append(
-                    f'<text class="halo" x="{(left + right) / 2:.2f}%" y="{_TOP + self.depth / 2:.0f}"'
+                    f'<text class="halo" x="{middle:.2f}%" y="{_TOP + self.depth / 2:.0f}"'
                     f' text-anchor="middle">{text}</text>'
                 )
         return parts

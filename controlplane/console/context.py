@@ -25,7 +25,7 @@ def frame(request: HttpRequest) -> dict[str, object]:
         "theme": theme,
         "theme_word": preferences.theme_word(theme),
         "next_theme": preferences.next_theme(theme),
-        "version": VERSION,
+        "product_version": VERSION,
         "language": language,
         "other_languages": [pair for pair in settings.LANGUAGES if pair[0] != language],
         "time_zone": SimpleLazyObject(fmt.zone),

@@ -9,13 +9,13 @@ from django.utils.translation import gettext as _
 
 Number = int | float | Decimal
 
-MISSING = "–"
+MISSING = "\N{EN DASH}"
 """What stands where a known source gave no value."""
 
 
 def is_missing(value: object) -> bool:
     """True for None and for NaN, which both mean "no data"."""
-    return value is None or value != value  # noqa: PLR0124 - NaN is the value unlike itself
+    return value is None or value != value
 
 
 def number(value: Number | None, digits: int = 0) -> str:
@@ -31,7 +31,7 @@ def compact(value: Number | None) -> str:
     if value is None or is_missing(value):
         return MISSING
     for limit, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= limit:
+        if abs(float(value)) >= limit:
             scaled = float(value) / limit
             return f"{number(scaled, 0 if scaled >= 100 else 1)} {sign}"
     return number(value)
@@ -42,15 +42,13 @@ def percent(share: Number | None, digits: int = 0) -> str:
     return MISSING if share is None or is_missing(share) else number(float(share) * 100, digits)
 
 
-def money(amount: Number | None, currency: str) -> str:
-    """The amount with its currency sign; won and yen without decimals on screen."""
+def money(amount: Number | None, currency: str, *, whole: bool = False) -> str:
+    """The amount with its currency sign; won, yen and `whole` ones without decimals."""
     if amount is None or is_missing(amount):
         return MISSING
-    digits = currency not in ("KRW", "JPY") and abs(amount) < 100_000
+    digits = not whole and currency not in ("KRW", "JPY") and abs(float(amount)) < 100_000
     pattern = "¤#,##0.00" if digits else "¤#,##0"
-    return str(
-        format_currency(amount, currency, pattern, locale=_locale(), currency_digits=False)
-    )
+    return str(format_currency(amount, currency, pattern, locale=_locale(), currency_digits=False))
 
 
 def currency_sign(currency: str) -> str:

@@ -52,6 +52,6 @@ class AccountForm(forms.Form):
         widget=forms.Select(attrs={"class": "input"}),
     )
 
-    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: User) -> None:
         chosen = {"language": user.language, "theme": user.theme, "time_zone": user.time_zone}
-        super().__init__(*args, initial=chosen, **kwargs)
+        super().__init__(*args, initial=chosen)

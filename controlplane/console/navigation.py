@@ -42,7 +42,9 @@ GROUPS: list[tuple[object, list[Page]]] = [
         [
             Page("console:pools", _("Pools"), "pool", "serving.view_pool", key="p"),
             Page("console:roles", _("Roles"), "roles", "serving.view_pool"),
-            Page("console:changes", _("Change plans"), "change", "serving.view_changeplan", key="c"),
+            Page(
+                "console:changes", _("Change plans"), "change", "serving.view_changeplan", key="c"
+            ),
             Page("console:routers", _("Routers"), "router", "serving.view_router", key="r"),
         ],
     ),

@@ -14,8 +14,7 @@ from controlplane.console import waves as wave_rows
 from controlplane.console.freshness import Source
 from controlplane.console.selectors import pools as pool_selectors
 from controlplane.console.selectors.overview import routers_for
-from controlplane.console.selectors.pools import Service
-from controlplane.serving.models import ChangePlan
+from controlplane.serving.models import ChangePlan, Wave
 from controlplane.tenancy.models import User
 
 State = ChangePlan.State
@@ -50,7 +49,7 @@ class Effect:
         if self.before is None or self.after is None or self.before == self.after:
             return ""
         difference = self.after - self.before
-        sign = "+" if difference > 0 else "−"
+        sign = "+" if difference > 0 else "\N{MINUS SIGN}"
         text = f"{sign}{fmt.number(abs(difference), self.digits)}"
         if not self.better:
             return text
@@ -90,7 +89,6 @@ class Guard:
 def context_of(plan: ChangePlan, viewer: User) -> dict[str, Any]:
     """Everything the page needs; the number of queries does not depend on the waves."""
     waves = list(plan.waves.order_by("position"))
-    service = pool_selectors.service_of([plan.pool.slug]).get(plan.pool.slug, Service())
     began = plan.applied_at or plan.created_at
     routers = routers_for(viewer) if plan.applied_at else []
     version = pool_selectors.newest_version(plan.pool) if plan.applied_at else None
@@ -107,11 +105,11 @@ def context_of(plan: ChangePlan, viewer: User) -> dict[str, Any]:
         "check_counts": _counts(plan.checks),
         "pairs": _pairs(plan.checks),
         "effects": _effects(plan),
-        "guards": _guards(plan, service) if plan.state == State.APPLYING else [],
+        "guards": _guards(plan, waves),
         "requests": requests,
         "failed": failed,
         "router_rows": routerpage.rows_for(routers, pool=plan.pool.slug, version=version),
-        "version": version,
+        "document_version": version,
         "actions": actions,
         "note_needed_for": ", ".join(action.word for action in actions if action.needs_note),
         "expired": plan.state in (State.DRAFT, State.PROPOSED, State.APPROVED)
@@ -138,7 +136,7 @@ def actions_of(plan: ChangePlan, viewer: User) -> list[Action]:
     """Buttons that fit the state; those that do not work for this person say why."""
     return [
         Action(name, word, tone, _refusal(plan, viewer, name, permission), needs_note)
-        for name, word, tone, permission, needs_note in _BUTTONS.get(_phase(plan), lambda: [])()
+        for name, word, tone, permission, needs_note in _BUTTONS.get(_phase(plan), list)()
     ]
 
 
@@ -149,11 +147,16 @@ def _phase(plan: ChangePlan) -> str:
 
 
 def _refusal(plan: ChangePlan, viewer: User, name: str, permission: str) -> str:
+    if name in ("approve", "reject") and plan.author_id == viewer.pk:
+        return _("Needs another person: you are the author.")
     if not permissions.allows(viewer, permission, plan):
         return _("You need the permission %(action)s.") % {"action": permission}
-    if name == "approve":
-        return _approve_refusal(plan, viewer)
-    if name == "apply" and plan.expires_at <= datetime.now(UTC):
+    return _obstacle(plan, name)
+
+
+def _obstacle(plan: ChangePlan, name: str) -> str:
+    """What about the plan itself is in the way, whoever asks."""
+    if name in ("approve", "apply") and plan.expires_at <= datetime.now(UTC):
         return _("The plan has expired. Make it again.")
     if name == "propose" and any(check.get("verdict") == "block" for check in plan.checks):
         return _("A check blocks the plan.")
@@ -161,14 +164,6 @@ def _refusal(plan: ChangePlan, viewer: User, name: str, permission: str) -> str:
         return _("The plan is being rolled back.")
     if name == "cancel" and plan.cancelling:
         return _("The rest is cancelled already; the wave that runs goes on to its end.")
-    return ""
-
-
-def _approve_refusal(plan: ChangePlan, viewer: User) -> str:
-    if plan.author_id == viewer.pk:
-        return _("Needs another person: you are the author.")
-    if plan.expires_at <= datetime.now(UTC):
-        return _("The plan has expired. Make it again.")
     return ""
 
 
@@ -261,18 +256,14 @@ def _number(value: object) -> float | None:
         return None
 
 
-def _guards(plan: ChangePlan, service: Service) -> list[Guard]:
+def _guards(plan: ChangePlan, waves: Sequence[Wave]) -> list[Guard]:
+    """Guards beside what the wave that was observed last saw; nothing before that."""
+    looks = [wave.detail["after"] for wave in waves if wave.detail.get("after")]
+    if not looks:
+        return []
+    seen = looks[-1]
     known = {
-        "ttft_p95_seconds": (_("TTFT p95"), "s", service.ttft_p95),
-        "tpot_p95_seconds": (_("TPOT p95"), "s", service.tpot_p95),
-        "max_error_share": (
-            _("Errors"),
-            _("share"),
-            service.failed / service.requests if service.requests else None,
-        ),
+        "ttft_p95_seconds": (_("TTFT p95, at least"), "s", seen.get("ttft_p95_at_least")),
+        "max_error_share": (_("Failed"), _("share"), seen.get("failed_share")),
     }
-    return [
-        Guard(*known[name], limit=limit)
-        for name, limit in plan.guards.items()
-        if name in known and isinstance(limit, int | float)
-    ]
+    return [Guard(*known[name], limit=plan.guards[name]) for name in known if name in plan.guards]

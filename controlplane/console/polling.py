@@ -1,4 +1,4 @@
-"""Parts of a page that ask again: 304 when nothing changed, 286 when nothing will change any more."""
+"""Parts of a page that ask again: 304 when nothing changed, 286 when nothing ever will."""
 
 import hashlib
 from collections.abc import Mapping
@@ -41,7 +41,8 @@ def page_or_fragment(
     if not wants_fragment(request):
         response = render(request, page, dict(context))
     else:
-        response = render(request, fragment, dict(context), status=STOP if final else 200)
+        told = {**context, "fragment": True}
+        response = render(request, fragment, told, status=STOP if final else 200)
         response["Cache-Control"] = "no-store"
     response["Vary"] = "HX-Request, Accept-Language, Cookie"
     return response

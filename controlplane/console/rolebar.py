@@ -70,7 +70,7 @@ class RoleBar:
 
     def _told(self) -> str:
         return "; ".join(
-            f"{span.slots}: {words.role(span.role)[1]}, {fmt.day(span.start)} – "
+            f"{span.slots}: {words.role(span.role)[1]}, {fmt.day(span.start)} \N{EN DASH} "
             f"{fmt.day(span.end) if span.end else _('now')}"
             for span in self.spans
         )

@@ -41,9 +41,7 @@ def _strip(name: str, strip: Counts) -> StripBars:
         "failed": strip.failed,
         "unknown": strip.unknown,
     }
-    told = ", ".join(
-        f"{count} {words.look(code).word}" for code, count in counts.items() if count
-    )
+    told = ", ".join(f"{count} {words.look(code).word}" for code, count in counts.items() if count)
     reserved = _("%(active)d active, %(rest)d not") % {
         "active": strip.active,
         "rest": strip.reserved - strip.active,

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from controlplane.console.views import account, control, fleet, money, overview, serving
+from controlplane.console.views import account, control, demo, fleet, money, overview, serving
 
 app_name = "console"
 urlpatterns = [
@@ -26,4 +26,5 @@ urlpatterns = [
     path("operations", control.operations, name="operations"),
     path("operations/<uuid:pk>", control.operation, name="operation"),
     path("audit", control.audit, name="audit"),
+    path("demo/plug", demo.pull, name="plug"),
 ]

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -81,31 +80,39 @@ def _elapsed(wave: Wave) -> str:
 
 
 def _cell(wave: Wave, step: str, place: int) -> StepCell:
-    seen = wave.detail.get(step) if isinstance(wave.detail, dict) else None
-    seen = seen if isinstance(seen, dict) else {}
     reached = len(STEPS) if wave.step == Wave.Step.DONE else STEPS.index(Wave.Step(wave.step))
-    note = _note(step, seen)
+    seen = wave.detail if isinstance(wave.detail, dict) else {}
     if place < reached:
-        return StepCell("done", _moment(seen), note)
-    if place > reached or wave.state == Wave.State.PENDING:
+        return StepCell("done", str(words.look("done").word), _result(step, seen))
+    if place > reached or wave.state in (Wave.State.PENDING, Wave.State.SKIPPED):
         return StepCell("", "", "")
-    if wave.state in (Wave.State.FAILED, Wave.State.ROLLED_BACK):
-        return StepCell(wave.state, str(words.look(wave.state).word), note)
-    return StepCell("running", str(words.look("running").word), note)
+    if wave.state == Wave.State.RUNNING:
+        return StepCell("running", _since(wave), _progress(step, seen))
+    return StepCell(wave.state, str(words.look(wave.state).word), "")
 
 
-def _moment(seen: Mapping[str, Any]) -> str:
-    at = parse_datetime(str(seen.get("ended_at") or seen.get("at") or ""))
-    return fmt.clock(at) if at else str(words.look("done").word)
+def _since(wave: Wave) -> str:
+    if wave.step_started_at is None:
+        return str(words.look("running").word)
+    return fmt.duration((datetime.now(UTC) - wave.step_started_at).total_seconds())
 
 
-def _note(step: str, seen: Mapping[str, Any]) -> str:
-    left = seen.get("inflight")
+def _progress(step: str, seen: Mapping[str, Any]) -> str:
+    """What the running step waits for, in the words of the rows."""
+    left = seen.get("unfinished")
     if step == Wave.Step.DRAIN and isinstance(left, int) and left:
         return ngettext("%(left)d request left", "%(left)d requests left", left) % {"left": left}
-    if seen.get("version"):
-        return _("document %(version)s") % {"version": seen["version"]}
-    return str(seen.get("note") or "")
+    return str(seen.get("waits_for") or "")
+
+
+def _result(step: str, seen: Mapping[str, Any]) -> str:
+    """What a step left behind: requests that were cut off, the document with the engines."""
+    cut = seen.get("cut_off")
+    if step == Wave.Step.DRAIN and cut:
+        return ngettext("%(cut)d request cut off", "%(cut)d requests cut off", cut) % {"cut": cut}
+    if step == Wave.Step.ADD and seen.get("document"):
+        return _("document %(version)s") % {"version": seen["document"]}
+    return ""
 
 
 def plan_steps(plan: ChangePlan, waves: Sequence[Wave]) -> list[PlanStep]:

@@ -1,6 +1,6 @@
 """Change plans and the board of roles."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -60,9 +60,9 @@ class BoardRow:
     now: list[str] = field(default_factory=list)
     planned: list[str] = field(default_factory=list)
     plan: ChangePlan | None = None
-    roles: Counter[str] = field(default_factory=Counter)
-    planned_roles: Counter[str] = field(default_factory=Counter)
-    pools: Counter[str] = field(default_factory=Counter)
+    roles: dict[str, int] = field(default_factory=dict)
+    planned_roles: dict[str, int] = field(default_factory=dict)
+    pools: dict[str, int] = field(default_factory=dict)
 
     @property
     def blocked(self) -> str:
@@ -70,7 +70,7 @@ class BoardRow:
         if self.node.state != Node.State.READY:
             return self.node.state
         health = str(self.node.effective_health)  # type: ignore[attr-defined]  # annotated
-        return health if health in ("failed", "unknown") else ""
+        return health if health == "failed" else ""
 
 
 def board(user: User, *, vendor: str = "", site: str = "") -> list[tuple[str, str, list[BoardRow]]]:
@@ -116,14 +116,18 @@ def _add(
 ) -> None:
     role, pool = held.get(device.pk, ("", ""))
     row.now.append(_LETTERS.get(role, "i"))
-    row.roles[role or "unassigned"] += 1
+    _count(row.roles, role or "unassigned")
     if pool:
-        row.pools[pool] += 1
+        _count(row.pools, pool)
     change = changes.get(str(device.pk))
     after = change[1] if change else role
     row.plan = change[0] if change else row.plan
     row.planned.append(_LETTERS.get(after, "i"))
-    row.planned_roles[after or "unassigned"] += 1
+    _count(row.planned_roles, after or "unassigned")
+
+
+def _count(counts: dict[str, int], name: str) -> None:
+    counts[name] = counts.get(name, 0) + 1
 
 
 def _grouped(rows: Iterable[BoardRow]) -> list[tuple[str, str, list[BoardRow]]]:

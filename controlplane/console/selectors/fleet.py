@@ -22,8 +22,9 @@ class NodeRow:
     accelerators: int = 0
     power_watts: float | None = None
     """Sum over the accelerators that report power; None if none does."""
-    roles: Counter[str] = field(default_factory=Counter)
-    pools: Counter[str] = field(default_factory=Counter)
+    # Plain dictionaries: in a template `counter.items` would look up the key "items".
+    roles: dict[str, int] = field(default_factory=dict)
+    pools: dict[str, int] = field(default_factory=dict)
 
     @property
     def unassigned(self) -> int:
@@ -98,8 +99,9 @@ def node_rows(nodes: Iterable[Node]) -> list[NodeRow]:
     for node, role, pool in members.values_list(
         "accelerator__node_id", "assignment__role", "assignment__pool__slug"
     ):
-        rows[node].roles[role] += 1
-        rows[node].pools[pool] += 1
+        row = rows[node]
+        row.roles[role] = row.roles.get(role, 0) + 1
+        row.pools[pool] = row.pools.get(pool, 0) + 1
     return list(rows.values())
 
 
@@ -188,14 +190,16 @@ def _span(assignment: RoleAssignment) -> Span:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """Sorted numbers as ranges: [0, 1, 2, 5] is "0–2, 5"."""
+    """Sorted numbers as ranges: a run of neighbours is written as its first and last."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
             runs[-1].append(number)
         else:
             runs.append([number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
+    return ", ".join(
+        str(run[0]) if len(run) == 1 else f"{run[0]}\N{EN DASH}{run[-1]}" for run in runs
+    )
 
 
 def roles_by_model(user: User) -> dict[str, Counter[str]]:

@@ -1,31 +1,44 @@
-"""Costs of the month from the ledger, and the comparison of two routing policies."""
+"""Costs of a month and the newest comparison of two policies, by the selectors of finance.
+
+Page and API ask the same functions, so that they cannot disagree.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import Max, Sum
-from django.db.models.functions import TruncDay
+from django.db.models import Count, Max, Min
 
 from controlplane.common import permissions
-from controlplane.finance.models import ClassHour, LedgerHour
+from controlplane.finance import selectors as finance
+from controlplane.finance.models import LedgerHour
+from controlplane.finance.selectors.ledger import NodeLedger
+from controlplane.metering.models import UsageHour
 from controlplane.tenancy.models import User
-from inventory.models import Node
+
+_ORDER = ["assigned", "idle", "unavailable", "transition"]
+_ROLES = ["prefill", "decode", "both", ""]
 
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """The ledger from the first of the month (UTC) to its newest hour."""
+    """The ledger of a month (UTC) to its newest hour."""
 
     start: datetime
+    end: datetime
     total: Decimal
     currency: str
-    cumulative: Sequence[tuple[datetime, Decimal]]
-    """End of each day (or the newest hour) and the sum until then."""
     until: datetime
-    hours: int
-    source: str
+    """End of the newest hour."""
+    cumulative: Sequence[tuple[datetime, Decimal]]
+    sources: Sequence[str]
+    nodes: Sequence[NodeLedger]
+
+    @property
+    def hours(self) -> int:
+        """Hours from the first of the month to the newest one."""
+        return int((self.until - self.start).total_seconds() // 3600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,113 +53,95 @@ class ClassRow:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRow:
-    """Ledger of one node in the month."""
-
-    node: Node
-    hours: float
-    per_hour: Decimal
-    depreciation: Decimal
-    finance: Decimal
-    power: Decimal
-    total: Decimal
-    currency: str
-
-
 def month_start(now: datetime | None = None) -> datetime:
     """First moment of the month, UTC."""
     moment = now or datetime.now(UTC)
     return moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
-def month_to_date(user: User, *, start: datetime | None = None) -> Month | None:
-    """The month's ledger; None if it has no hour. Raises NotPermittedError."""
-    permissions.require(user, "finance.view_ledger")
-    start = start or month_start()
-    rows = LedgerHour.objects.filter(hour__gte=start, hour__lt=_next_month(start))
-    newest = rows.order_by("-hour").first()
-    if newest is None:
-        return None
-    days = rows.annotate(day=TruncDay("hour", tzinfo=UTC)).order_by("day").values("day")
-    total, cumulative = Decimal(0), []
-    for found in days.annotate(amount=Sum("total"), last=Max("hour")):
-        total += found["amount"]
-        cumulative.append((found["last"], total))
-    return Month(
-        start=start,
-        total=total,
-        currency=newest.currency,
-        cumulative=cumulative,
-        until=newest.hour,
-        hours=int((newest.hour - start).total_seconds() // 3600) + 1,
-        source=newest.source,
-    )
-
-
-def classes_of(user: User, *, start: datetime) -> list[ClassRow]:
-    """Accelerator-hours and money of the month by class and role, largest classes first."""
-    permissions.require(user, "finance.view_ledger")
-    sums = (
-        ClassHour.objects.filter(
-            ledger_hour__hour__gte=start, ledger_hour__hour__lt=_next_month(start)
-        )
-        .order_by()
-        .values("cost_class", "role")
-        .annotate(seconds=Sum("accelerator_seconds"), money=Sum("amount"))
-    )
-    rows = list(sums)
-    total = sum((row["money"] for row in rows), Decimal(0))
-    found = [
-        ClassRow(
-            cost_class=row["cost_class"], role=row["role"],
-            pattern=row["role"] if row["cost_class"] == "assigned" else row["cost_class"],
-            accelerator_hours=row["seconds"] / 3600, amount=row["money"],
-            share=float(row["money"] / total) if total else 0.0,
-        )
-        for row in rows
-    ]  # fmt: skip
-    order = ["assigned", "idle", "unavailable", "transition"]
-    roles = ["prefill", "decode", "both", ""]
-    return sorted(found, key=lambda row: (order.index(row.cost_class), roles.index(row.role)))
-
-
-def ledger_by_node(user: User, *, start: datetime) -> list[NodeRow]:
-    """Components of the month by node, in the order of host names; two queries."""
-    permissions.require(user, "finance.view_ledger")
-    sums = (
-        LedgerHour.objects.filter(hour__gte=start, hour__lt=_next_month(start))
-        .order_by()
-        .values("node", "currency")
-        .annotate(
-            seconds=Sum("seconds"), depreciation=Sum("depreciation"), finance=Sum("finance"),
-            power=Sum("power"), total=Sum("total"),
-        )
-    )  # fmt: skip
-    found = list(sums)
-    nodes = Node.objects.select_related("node_type__accelerator_model").in_bulk(
-        [row["node"] for row in found]
-    )
-    rows = [
-        NodeRow(
-            node=nodes[row["node"]], hours=row["seconds"] / 3600,
-            per_hour=row["total"] * 3600 / row["seconds"], depreciation=row["depreciation"],
-            finance=row["finance"], power=row["power"], total=row["total"],
-            currency=row["currency"],
-        )
-        for row in found
-    ]  # fmt: skip
-    return sorted(rows, key=lambda row: row.node.hostname)
-
-
-def months_with_ledger() -> list[datetime]:
-    """First moments of the months that have ledger hours, newest first, twelve at most."""
-    return list(LedgerHour.objects.datetimes("hour", "month", order="DESC", tzinfo=UTC)[:12])
-
-
-def _next_month(start: datetime) -> datetime:
+def next_month(start: datetime) -> datetime:
+    """First moment of the month after."""
     return start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
 
 
-def policy_comparison(user: User) -> None:
-    return None
+def month_of(user: User, *, start: datetime) -> Month | None:
+    """The month's ledger; None if it has no hour. Raises NotPermittedError."""
+    permissions.require(user, "finance.view_ledger")
+    end = next_month(start)
+    hours = finance.ledger_for_viewer(user)
+    inside = hours.filter(hour__gte=start, hour__lt=end).order_by()
+    newest = inside.order_by("-hour").values("hour", "seconds").first()
+    nodes = finance.ledger_by_node(hours, start=start, end=end)
+    if newest is None:
+        return None
+    return Month(
+        start=start,
+        end=end,
+        total=sum((node.total for node in nodes), Decimal(0)),
+        currency=nodes[0].currency,
+        until=newest["hour"] + timedelta(seconds=newest["seconds"]),
+        cumulative=finance.cumulative_cost(hours, start=start, end=end),
+        sources=sorted(inside.values_list("source", flat=True).distinct()),
+        nodes=nodes,
+    )
+
+
+def classes_of(user: User, month: Month) -> list[ClassRow]:
+    """Accelerator-hours and money of the month by class and role."""
+    hours = finance.ledger_for_viewer(user)
+    sums: dict[tuple[str, str], tuple[int, Decimal]] = {}
+    for found in finance.classes_between(hours, start=month.start, end=month.end):
+        key = (found.cost_class, found.role)
+        seconds, amount = sums.get(key, (0, Decimal(0)))
+        sums[key] = (seconds + found.accelerator_seconds, amount + found.amount)
+    total = sum((amount for _seconds, amount in sums.values()), Decimal(0))
+    rows = [
+        ClassRow(
+            cost_class=cost_class, role=role, amount=amount, accelerator_hours=seconds / 3600,
+            pattern=role if cost_class == "assigned" else cost_class,
+            share=float(amount / total) if total else 0.0,
+        )
+        for (cost_class, role), (seconds, amount) in sums.items()
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: (_ORDER.index(row.cost_class), _ROLES.index(row.role)))
+
+
+def unit_costs_of(user: User, month: Month) -> list[finance.UnitCost]:
+    """Cost per million tokens by pool, role and phase."""
+    hours = finance.ledger_for_viewer(user)
+    return finance.unit_costs(hours, start=month.start, end=month.end)
+
+
+def months_with_ledger(user: User) -> list[datetime]:
+    """First moments of the months that have ledger hours, newest first, twelve at most."""
+    hours = LedgerHour.objects.filter(pk__in=finance.ledger_for_viewer(user).values("pk"))
+    return list(hours.datetimes("hour", "month", order="DESC", tzinfo=UTC)[:12])
+
+
+def newest_comparison(user: User) -> finance.PolicyComparison | None:
+    """The newest project whose requests were routed by two policies, compared; None without one.
+
+    Raises NotPermittedError for people who may not see costs.
+    """
+    permissions.require(user, "finance.view_ledger")
+    races = (
+        UsageHour.objects.order_by()
+        .values("pool", "project")
+        .annotate(
+            policies=Count("policy", distinct=True),
+            start=Min("first_request_at"),
+            end=Max("last_response_at"),
+        )
+        .filter(policies__gte=2)
+        .order_by("-end")
+    )
+    race = races.first()
+    if race is None:
+        return None
+    found = finance.policy_comparison(
+        pool=race["pool"],
+        project=race["project"],
+        start=race["start"],
+        end=race["end"] + timedelta(seconds=1),
+    )
+    return found if len(found.rows) > 1 else None

@@ -65,7 +65,7 @@ def timeline(node: Node, *, limit: int = 50) -> list[Moment]:
         }
         moments.append(Moment(assignment.valid_from, what, assignment.reason, plan))
     for finding in node.findings.all()[:limit]:
-        detail = f"{finding.intended or '–'} ≠ {finding.observed or '–'}"
+        detail = f"{finding.intended or '?'} ≠ {finding.observed or '?'}"
         what = _("finding: %(kind)s") % {"kind": finding.get_kind_display()}
         moments.append(Moment(finding.seen_at, what, detail, ""))
     return sorted(moments, key=lambda moment: moment.at, reverse=True)[:limit]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from django.db.models import Count, F, FloatField, Q, Sum
 
@@ -31,7 +30,7 @@ class Capacity:
     reserved_not_healthy: Sequence[str]
     """Names of such accelerators, node/slot."""
     healthy_not_reserved: Sequence[tuple[str, int]]
-    """Slug of an accelerator model and how many of it."""
+    """Name of an accelerator model and how many of it."""
 
 
 @dataclass(slots=True)
@@ -56,22 +55,23 @@ _ACTIVE = (Endpoint.State.READY, Endpoint.State.DRAINING)
 
 
 def capacity(user: User) -> Capacity:
-    """Counts over the person's accelerators and nodes; four queries."""
+    """Counts over the person's accelerators and nodes; five queries."""
     held = set(
         AssignedAccelerator.objects.filter(open=True).values_list("accelerator_id", flat=True)
     )
     live = Endpoint.objects.filter(state__in=_ACTIVE)
     active = set(live.values_list("workload__accelerator_id", flat=True))
+    names = dict(AcceleratorModel.objects.values_list("slug", "name"))
     # A node holds one model, so counts by model sum up to counts of all.
     groups = inventory.capacity(user, group_by=("model",), reserved=held, active=active)
     sick = inventory.accelerators_for_viewer(user).filter(pk__in=held).exclude(state="retired")
-    sick = sick.exclude(effective_health=Health.HEALTHY)
+    sick = sick.exclude(**{"effective_health": Health.HEALTHY})
     return Capacity(
         accelerators=_sum([group.accelerators for group in groups]),
         nodes=_sum([group.nodes for group in groups]),
         reserved_not_healthy=[f"{row.node.hostname}/{row.slot}" for row in sick[:100]],
         healthy_not_reserved=[
-            (group.key["model"], group.accelerators.healthy_not_reserved)
+            (names[group.key["model"]], group.accelerators.healthy_not_reserved)
             for group in groups
             if group.accelerators.healthy_not_reserved
         ],
@@ -100,7 +100,7 @@ def utilisation_by_vendor(user: User) -> list[VendorRow]:
     since = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)
     _add_means(rows, since)
     _add_silence(rows)
-    return list(rows.values())
+    return sorted(rows.values(), key=lambda row: row.roles.get("unassigned", 0) > 0)
 
 
 def _add_means(rows: dict[str, VendorRow], since: datetime) -> None:
@@ -162,7 +162,11 @@ def sick_accelerators(user: User, *, limit: int = 10) -> list[Accelerator]:
 
 def unknown_nodes(user: User, *, limit: int = 10) -> list[Node]:
     """Delivered nodes whose health nobody knows, longest first."""
-    rows = nodes_for(user).filter(effective_health=Health.UNKNOWN).exclude(state__in=Node.NOT_DELIVERED)
+    rows = (
+        nodes_for(user)
+        .filter(effective_health=Health.UNKNOWN)
+        .exclude(state__in=Node.NOT_DELIVERED)
+    )
     return list(rows.order_by("health_since")[:limit])
 
 

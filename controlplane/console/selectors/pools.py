@@ -182,14 +182,16 @@ def requests_since(start: datetime, *, pool: str | None = None) -> tuple[int, in
     return sums["requests"] or 0, sums["failed"] or 0
 
 
-def endpoints_of(pool: Pool) -> QuerySet[Endpoint]:
-    """Live endpoints of a pool with node and accelerator, by role."""
-    return (
-        Endpoint.objects.live()
-        .filter(pool=pool)
-        .select_related("node__node_type__accelerator_model", "workload__accelerator")
-        .order_by("role", "node__hostname", "workload__accelerator__slot", "pk")
-    )
+def endpoints_of(pool: Pool) -> list[Endpoint]:
+    """Live endpoints of a pool with node and accelerator: prefill, decode, both."""
+    rows = Endpoint.objects.live().filter(pool=pool)
+    order = ["prefill", "decode", "both"]
+    return sorted(
+        rows.select_related("node__node_type__accelerator_model", "workload__accelerator"),
+        key=lambda row: (
+            order.index(row.role), row.node.hostname, row.workload.accelerator.slot,
+        ),
+    )  # fmt: skip
 
 
 def documents_of(pool: Pool, *, limit: int = 10) -> list[PoolDocument]:

@@ -5,6 +5,7 @@ Tags give text, so that a table of 200 rows costs no component per cell.
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 
 from django import template
 from django.http import QueryDict
@@ -86,6 +87,24 @@ def quantity(value: fmt.Number | None, digits: int = 0) -> SafeString | str:
 def percent(share: fmt.Number | None, digits: int = 0) -> SafeString | str:
     """A share of 0 to 1 as percent, without the sign."""
     return _gone() if fmt.is_missing(share) else fmt.percent(share, digits)
+
+
+@register.filter
+def hours(seconds: int) -> str:
+    """Seconds as hours with one decimal."""
+    return fmt.number(seconds / 3600, 1)
+
+
+@register.simple_tag
+def per_hour(total: Decimal, seconds: int) -> SafeString | str:
+    """An amount spread over seconds, per hour, four decimals."""
+    return fmt.number(total * 3600 / seconds, 4) if seconds else _gone()
+
+
+@register.filter
+def ratio(value: float | None) -> SafeString | str:
+    """A ratio as 2.24 times."""
+    return _gone() if value is None else format_html("{} &times;", fmt.number(value, 2))
 
 
 @register.filter

@@ -18,21 +18,22 @@ from controlplane.console.selectors import money as selectors
 @login_required
 def cost(request: ConsoleRequest) -> HttpResponse:
     """`?month=2026-11` chooses the month; the sum under each table equals the figure above it."""
-    permissions.require(request.user, "finance.view_ledger")
-    months = selectors.months_with_ledger()
+    user = request.user
+    permissions.require(user, "finance.view_ledger")
     start = _wanted(request.GET.get("month", "")) or selectors.month_start()
-    month = selectors.month_to_date(request.user, start=start)
-    classes = selectors.classes_of(request.user, start=start) if month else []
+    month = selectors.month_of(user, start=start)
+    classes = selectors.classes_of(user, month) if month else []
     context = {
         "start": start,
-        "months": months,
+        "months": selectors.months_with_ledger(user),
         "month": month,
         "is_open": start == selectors.month_start(),
         "classes": classes,
         "class_total": sum(row.amount for row in classes),
         "class_hours": sum(row.accelerator_hours for row in classes),
         "bar": _bar(classes, month.currency) if month else "",
-        "nodes": selectors.ledger_by_node(request.user, start=start) if month else [],
+        "units": selectors.unit_costs_of(user, month) if month else [],
+        "comparison": selectors.newest_comparison(user),
         "sources": [Source(_("Ledger"), month.until, expected_seconds=3600)] if month else [],
     }
     return render(request, "finance/cost.html", context)

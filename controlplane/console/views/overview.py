@@ -2,14 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
 from controlplane.common import permissions
 from controlplane.common.http import ConsoleRequest
-from controlplane.console import attention, charts, polling, strips
+from controlplane.console import attention, charts, plug, polling, strips
 from controlplane.console import format as fmt
 from controlplane.console.freshness import Source
 from controlplane.console.selectors import control, fleet, money
@@ -41,8 +40,8 @@ def overview(request: ConsoleRequest) -> HttpResponse:
         "heard": sum(not attention.is_silent(router) for router in routers),
         "routing": _routing(pools),
         "month": _month(request),
-        "comparison": money.policy_comparison(user),
-        "plug_enabled": settings.SIMULATED and permissions.allows(user, "serving.drain_endpoint"),
+        "comparison": _comparison(request),
+        "plug": plug.panel(user, routers),
         "sources": _sources(request, pools),
         "refresh_seconds": 10,
     }
@@ -88,9 +87,16 @@ def _slo_chart(row: PoolRow) -> charts.LineChart:
     )
 
 
+def _comparison(request: ConsoleRequest) -> object:
+    try:
+        return money.newest_comparison(request.user)
+    except permissions.NotPermittedError:
+        return None
+
+
 def _month(request: ConsoleRequest) -> dict[str, object]:
     try:
-        month = money.month_to_date(request.user)
+        month = money.month_of(request.user, start=money.month_start())
     except permissions.NotPermittedError as error:
         return {"denied": error.facts}
     if month is None:
@@ -101,7 +107,7 @@ def _month(request: ConsoleRequest) -> dict[str, object]:
         note=_("%(currency)s, all nodes on the books") % {"currency": month.currency},
         unit=month.currency,
         points=[charts.Point(day, float(total)) for day, total in month.cumulative],
-        label=lambda value: fmt.money(round(value), month.currency),
+        label=lambda value: fmt.money(value, month.currency, whole=True),
         when=fmt.day,
     )
     return {"figures": month, "chart": chart if len(month.cumulative) > 1 else None}

@@ -42,7 +42,7 @@ def pool(request: ConsoleRequest, pk: UUID) -> HttpResponse:
     """One pool: endpoints, pairs, conditions, documents, policy."""
     permissions.require(request.user, "serving.view_pool")
     row = get_object_or_404(pool_selectors.pools_for(request.user), pk=pk)
-    endpoints = list(pool_selectors.endpoints_of(row))
+    endpoints = pool_selectors.endpoints_of(row)
     context = {
         "row": pool_selectors.pool_rows([row])[0],
         "pool": row,

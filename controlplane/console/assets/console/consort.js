@@ -90,15 +90,19 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const said = event.detail.elt?.querySelector?.("[data-say]") || document.querySelector("[data-say]");
   if (said) say(said.dataset.say);
 });
-for (const button of document.querySelectorAll("[data-pause]")) {
-  button.hidden = false;
-  const words = [button.textContent, button.dataset.resume];
-  button.addEventListener("click", () => {
-    paused = !paused;
-    button.textContent = words[Number(paused)];
-    button.setAttribute("aria-pressed", String(paused));
-  });
+function showPause() {
+  for (const button of document.querySelectorAll("[data-pause]")) {
+    button.hidden = false;
+    button.textContent = paused ? button.dataset.resume : button.dataset.pause;
+  }
 }
+document.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-pause]")) return;
+  paused = !paused;
+  showPause();
+});
+document.addEventListener("htmx:oobAfterSwap", showPause);
+showPause();
 
 // --- keys: / search, g and a letter, ? help, j and k rows, x tick
 let went = 0;
