@@ -1,5 +1,6 @@
 """Who may see which rows; people of a tenant see nothing of the fleet."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db.models import QuerySet
@@ -33,11 +34,12 @@ def pools_for_viewer(viewer: "User") -> QuerySet[Pool]:
     return permissions.restrict(rows, viewer, "serving.view_pool")
 
 
-def assignments_for_viewer(viewer: "User") -> QuerySet[RoleAssignment]:
-    """The role ledger, latest first, with pool, node, plan and accelerators."""
-    rows = RoleAssignment.objects.select_related("pool", "node", "change_plan").prefetch_related(
-        "accelerators"
-    )
+def assignments_for_viewer(
+    viewer: "User", *, at: datetime | None = None
+) -> QuerySet[RoleAssignment]:
+    """The role ledger, latest first, with pool, node, plan and accelerators; `at` a moment."""
+    periods = RoleAssignment.objects.all() if at is None else RoleAssignment.objects.at(at)
+    rows = periods.select_related("pool", "node", "change_plan").prefetch_related("accelerators")
     return permissions.restrict(rows, viewer, "serving.view_roleassignment")
 
 

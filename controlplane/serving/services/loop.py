@@ -147,6 +147,8 @@ def _report_plans(pool: Pool) -> None:
     rows = ChangePlan.objects.filter(pool=pool, operation__state__in=open_states)
     for plan in rows.select_related("operation"):
         operation = plan.operation
+        if operation is None:
+            continue
         due = _waves_to_report(plan, operation)
         if not due and plan.is_open and operation.state == Operation.State.RUNNING:
             continue

@@ -1,0 +1,27 @@
+"""Serving in the API: translation tables between rows, services and JSON."""
+
+from controlplane.serving.api.fleet import (
+    DeploymentViewSet,
+    EndpointViewSet,
+    RoleAssignmentViewSet,
+)
+from controlplane.serving.api.plans import ChangePlanViewSet, WaveViewSet
+from controlplane.serving.api.pools import ModelViewSet, PoolViewSet
+from controlplane.serving.api.routers import (
+    PoolDocumentViewSet,
+    RouterPushViewSet,
+    RouterViewSet,
+)
+
+__all__ = [
+    "ChangePlanViewSet",
+    "DeploymentViewSet",
+    "EndpointViewSet",
+    "ModelViewSet",
+    "PoolDocumentViewSet",
+    "PoolViewSet",
+    "RoleAssignmentViewSet",
+    "RouterPushViewSet",
+    "RouterViewSet",
+    "WaveViewSet",
+]

@@ -1,0 +1,185 @@
+"""Models and pools."""
+
+from typing import Any
+
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.response import Response
+
+from controlplane.common.http import ApiRequest
+from controlplane.common.serializers import OptionalReasonInput, ReasonInput, StrictSerializer
+from controlplane.operations.api import OperationOutput
+from controlplane.serving import selectors, services
+from controlplane.serving.api.shared import CONDITIONS, LINKS, OBJECT, Reads
+from controlplane.serving.models import Model, Pool
+
+
+class ModelOutput(serializers.ModelSerializer[Model]):
+    """A model and what its shape costs."""
+
+    class Meta:
+        model = Model
+        fields = read_only_fields = [
+            "id", "slug", "name", "revision", "precision", "max_model_len", "layers", "hidden",
+            "kv_heads", "head_size", "kv_bytes_per_token", "weight_bytes", "flops_per_token",
+            "attention_flops_per_token_per_context_token", "shape", "source", "confidence",
+            "created_at", "updated_at",
+        ]  # fmt: skip
+
+
+class ModelInput(serializers.ModelSerializer[Model]):
+    """A model to be added; `slug` is the name that clients ask for."""
+
+    class Meta:
+        model = Model
+        exclude = ["id"]
+
+
+class ModelViewSet(Reads):
+    """Models that pools can serve."""
+
+    queryset = Model.objects.none()
+    serializer_class = ModelOutput
+    sort_fields = {"slug": "slug", "name": "name"}
+    dry_runs = frozenset({"create"})
+
+    def get_queryset(self) -> Any:
+        """What the caller may see."""
+        return selectors.models_for_viewer(self.request.user)
+
+    @extend_schema(request=ModelInput, responses={201: ModelOutput})
+    def create(self, request: ApiRequest) -> Response:
+        """Add a model."""
+        return self.answer(
+            services.create_model(actor=request.user, **self.read(ModelInput)), created=True
+        )
+
+
+class PoolOutput(serializers.ModelSerializer[Pool]):
+    """A pool: what people decided under `spec`, what was seen under `status`."""
+
+    spec = serializers.SerializerMethodField()
+    status = serializers.SerializerMethodField()
+    links = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Pool
+        fields = read_only_fields = [
+            "id", "slug", "name", "spec", "status", "created_at", "updated_at", "links",
+        ]  # fmt: skip
+
+    @extend_schema_field(OBJECT)
+    def get_spec(self, pool: Pool) -> dict[str, Any]:
+        """Model, engine, policy and targets."""
+        return {
+            "model": pool.model.slug,
+            "role_mode": pool.role_mode,
+            "engine": pool.engine,
+            "engine_arguments": pool.engine_arguments,
+            "policy": {"name": pool.policy, "parameters": pool.policy_parameters},
+            "slo": {
+                "ttft_p95_seconds": pool.slo_ttft_p95_seconds,
+                "tpot_p95_seconds": pool.slo_tpot_p95_seconds,
+            },
+            "ramp_seconds": pool.ramp_seconds,
+            "currency": pool.currency or None,
+        }
+
+    @extend_schema_field(
+        {"type": "object", "properties": {"state": {"type": "string"}, "conditions": CONDITIONS}}
+    )
+    def get_status(self, pool: Pool) -> dict[str, Any]:
+        """State and conditions, with the time of the last loop run."""
+        return {
+            "state": pool.state,
+            "observed_at": pool.reconciled_at,
+            "conditions": pool.conditions,
+        }
+
+    @extend_schema_field(LINKS)
+    def get_links(self, pool: Pool) -> dict[str, str]:
+        """Addresses of the pool and of what belongs to it."""
+        return {
+            "self": f"/api/v1/pools/{pool.pk}",
+            "change_plans": f"/api/v1/change-plans?pool={pool.slug}",
+            "role_assignments": f"/api/v1/role-assignments?pool={pool.slug}",
+            "endpoints": f"/api/v1/endpoints?pool={pool.slug}",
+            "documents": f"/api/v1/pool-documents?pool={pool.slug}",
+        }
+
+
+class PoolInput(StrictSerializer):
+    """A pool to be added; it has no engines until a change plan gives it some."""
+
+    slug = serializers.SlugField(max_length=120)
+    name = serializers.CharField(max_length=200)
+    model = serializers.SlugRelatedField(slug_field="slug", queryset=Model.objects.all())
+    role_mode = serializers.ChoiceField(choices=Pool.RoleMode.choices)
+    engine = serializers.ChoiceField(choices=Pool.Engine.choices, required=False)
+    engine_arguments = serializers.DictField(required=False)
+    policy = serializers.ChoiceField(choices=Pool.Policy.choices, required=False)
+    policy_parameters = serializers.DictField(required=False)
+    slo_ttft_p95_seconds = serializers.FloatField(required=False, min_value=0.001)
+    slo_tpot_p95_seconds = serializers.FloatField(required=False, min_value=0.0001)
+    ramp_seconds = serializers.FloatField(required=False, min_value=0, max_value=3600)
+    currency = serializers.RegexField(r"^[A-Z]{3}$", required=False)
+
+
+class PolicyInput(ReasonInput):
+    """Another routing policy, with the reason."""
+
+    policy = serializers.ChoiceField(choices=Pool.Policy.choices)
+    parameters = serializers.DictField(required=False)
+
+
+class PoolFilter(filters.FilterSet):
+    state = filters.ChoiceFilter(choices=Pool.State.choices)
+    model = filters.CharFilter(field_name="model__slug")
+
+    class Meta:
+        model = Pool
+        fields: list[str] = []
+
+
+class PoolViewSet(Reads):
+    """Engines that serve one model together."""
+
+    queryset = Pool.objects.none()
+    serializer_class = PoolOutput
+    filterset_class = PoolFilter
+    sort_fields = {"slug": "slug", "name": "name", "created_at": "created_at"}
+    dry_runs = frozenset({"create"})
+
+    def get_queryset(self) -> Any:
+        """What the caller may see."""
+        return selectors.pools_for_viewer(self.request.user)
+
+    @extend_schema(request=PoolInput, responses={201: PoolOutput})
+    def create(self, request: ApiRequest) -> Response:
+        """Add a pool."""
+        return self.answer(
+            services.create_pool(actor=request.user, **self.read(PoolInput)), created=True
+        )
+
+    @extend_schema(request=PolicyInput, responses=PoolOutput)
+    @action(detail=True, methods=["post"])
+    def policy(self, request: ApiRequest, pk: str) -> Response:
+        """Change the routing policy; routers get it as the next document version."""
+        pool = self.get_object()
+        body = self.read(PolicyInput)
+        return self.answer(services.change_policy(pool_id=pool.pk, actor=request.user, **body))
+
+    @extend_schema(request=OptionalReasonInput, responses={202: OperationOutput})
+    @action(detail=True, methods=["post"], url_path="reset-knowledge")
+    def reset_knowledge(self, request: ApiRequest, pk: str) -> Response:
+        """Empty the engines' prefix caches and what routers learned; an operation."""
+        pool = self.get_object()
+        body = self.read(OptionalReasonInput)
+        operation = services.reset_pool_knowledge(pool_id=pool.pk, actor=request.user, **body)
+        return Response(
+            OperationOutput(operation).data,
+            status=status.HTTP_202_ACCEPTED,
+            headers={"Location": f"/api/v1/operations/{operation.pk}"},
+        )
