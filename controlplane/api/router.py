@@ -9,6 +9,7 @@ from controlplane.api.resource import ResourceBehaviour
 from controlplane.api.system import SystemViewSet
 from controlplane.audit.api import AuditEntryViewSet
 from controlplane.operations.api import OperationViewSet
+from controlplane.serving import api as serving
 from controlplane.tenancy.api import (
     ApiTokenViewSet,
     InferenceKeyViewSet,
@@ -54,3 +55,13 @@ router.resource("nodes", inventory.NodeViewSet)
 router.resource("accelerators", inventory.AcceleratorViewSet)
 router.resource("findings", inventory.FindingViewSet)
 router.resource("imports", inventory.ImportViewSet)
+router.resource("models", serving.ModelViewSet)
+router.resource("pools", serving.PoolViewSet)
+router.resource("role-assignments", serving.RoleAssignmentViewSet)
+router.resource("change-plans", serving.ChangePlanViewSet)
+router.resource("waves", serving.WaveViewSet)
+router.resource("deployments", serving.DeploymentViewSet)
+router.resource("endpoints", serving.EndpointViewSet)
+router.resource("pool-documents", serving.PoolDocumentViewSet)
+router.resource("routers", serving.RouterViewSet)
+router.resource("router-pushes", serving.RouterPushViewSet)

@@ -35,4 +35,8 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "recompute-ledger": every(15, "controlplane.finance.tasks.recompute_recent"),
     # Health of a node that nobody observed for ten minutes is unknown at most a minute later.
     "mark-stale-nodes": every(60, "inventory.tasks.mark_stale"),
+    # A lost nudge costs at most this; the demo's engines come back within it.
+    "reconcile-pools": every(2, "controlplane.serving.tasks.reconcile_pools"),
+    # A router counts as in reach for 10 s after it was heard.
+    "poll-routers": every(3, "controlplane.serving.tasks.poll_routers"),
 }
