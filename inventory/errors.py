@@ -38,7 +38,7 @@ class ValueNotAllowedError(DomainError):
     code = "value-not-allowed"
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     title = _("A value is not allowed")
-    message = _("{field}: {detail}")
+    message = _("{field}: {why}")
     hint = _("Correct the value and try again; nothing was stored.")
 
 
@@ -130,7 +130,7 @@ class ReportRefusedError(DomainError):
     code = "report-refused"
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     title = _("The report cannot be read")
-    message = _("The report cannot be read: {detail}")
+    message = _("The report cannot be read: {why}")
     hint = _("Send what `python -m inventory.agent` prints.")
 
 
@@ -144,7 +144,7 @@ class FindingClosedError(DomainError):
 class FindingNotAcceptableError(DomainError):
     code = "finding-not-acceptable"
     title = _("Nothing to accept")
-    message = _("What was observed on {node} cannot be taken over by itself: {detail}")
+    message = _("What was observed on {node} cannot be taken over by itself: {why}")
     hint = _("Change the node by hand, or override the finding with a reason.")
 
 

@@ -66,6 +66,7 @@ class FindingViewSet(
     request: ApiRequest
     serializer_class = FindingOutput
     filterset_class = FindingFilter
+    dry_runs = frozenset({"accept"})
     ordering = ("created_at",)
     sort_fields = {"created_at": "created_at", "seen_at": "seen_at", "hostname": "hostname"}
 

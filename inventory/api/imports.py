@@ -65,6 +65,7 @@ class ImportViewSet(
     ordering = ("-created_at",)
     sort_fields = {"created_at": "created_at"}
     heavy_actions = frozenset({"create"})
+    dry_runs = frozenset({"create"})
 
     def get_parsers(self) -> list[BaseParser]:
         """CSV only, for the one verb that has a body."""

@@ -134,6 +134,7 @@ class NodeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     serializer_class = NodeOutput
     filterset_class = NodeFilter
     lookup_slug = "hostname"
+    dry_runs = frozenset({"create", "cordon", "uncordon", "drain", "retire"})
     ordering = ("hostname",)
     sort_fields = {
         "hostname": "hostname",
@@ -189,7 +190,7 @@ class NodeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         """Take the node off the books; its row stays."""
         return self._decide(services.retire_node)
 
-    @extend_schema(request=serializers.JSONField, responses={202: None})
+    @extend_schema(request={"application/json": {"type": "object"}}, responses={202: None})
     @action(detail=True, methods=["post"])
     def report(self, request: ApiRequest, pk: str) -> Response:
         """Take in what the node agent printed."""

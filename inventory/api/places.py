@@ -68,6 +68,7 @@ class SiteViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     request: ApiRequest
     serializer_class = SiteOutput
     filterset_class = SiteFilter
+    dry_runs = frozenset({"create"})
     ordering = ("slug",)
     sort_fields = {"slug": "slug", "name": "name"}
 

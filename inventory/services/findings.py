@@ -33,7 +33,7 @@ def accept_finding(*, finding_id: UUID, reason: str, actor: "User") -> Finding:
     apply = _APPLY.get(finding.suggestion.get("do", ""))
     if apply is None:
         raise FindingNotAcceptableError(
-            node=finding.hostname, detail=_("the node reports another vendor")
+            node=finding.hostname, why=_("the node reports another vendor")
         )
     apply(finding, reason, actor)
     return _close(finding, Finding.State.ACCEPTED, reason=reason, actor=actor)
@@ -85,7 +85,7 @@ def _device(finding: Finding) -> Accelerator:
     found = live.exclude(state=Accelerator.State.RETIRED).first()
     if found is None:
         raise FindingNotAcceptableError(
-            node=finding.hostname, detail=_("the slot holds no live accelerator any more")
+            node=finding.hostname, why=_("the slot holds no live accelerator any more")
         )
     return found
 
@@ -94,7 +94,7 @@ def _model(finding: Finding) -> Any:
     slug = finding.suggestion.get("model")
     if not slug:
         raise FindingNotAcceptableError(
-            node=finding.hostname, detail=_("the reported name belongs to no known model")
+            node=finding.hostname, why=_("the reported name belongs to no known model")
         )
     return model_named(slug)
 

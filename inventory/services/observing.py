@@ -50,7 +50,7 @@ def record_report(*, cluster_id: UUID, report: Any, actor: "User") -> Observatio
     try:
         found = read_report(report)
     except DiscoveryError as error:
-        raise ReportRefusedError(detail=str(error)) from error
+        raise ReportRefusedError(why=str(error)) from error
     return record_observation(cluster_id=cluster_id, found=found)
 
 

@@ -46,7 +46,7 @@ def check_values(row: models.Model) -> None:
         row.clean_fields(exclude=foreign)
     except ValidationError as error:
         field, details = next(iter(error.message_dict.items()))
-        raise ValueNotAllowedError(field=field, detail=details[0]) from error
+        raise ValueNotAllowedError(field=field, why=details[0]) from error
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def _refusal(row: models.Model, name: str, detail: str) -> Exception | None:
     for rule in row._meta.constraints:  # noqa: SLF001 - Django's public model API
         if rule.name == name:
             return ValueNotAllowedError(
-                field=type(row).__name__, detail=rule.get_violation_error_message()
+                field=type(row).__name__, why=rule.get_violation_error_message()
             )
     return None
 

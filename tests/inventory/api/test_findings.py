@@ -1,0 +1,95 @@
+"""Findings over REST."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from inventory import services
+from inventory.models import Finding, Node
+from tests.factories import make_api_client, make_ben, make_olga
+from tests.inventory.factories import found_node, make_cluster, make_node
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+
+@pytest.fixture
+def client() -> APIClient:
+    return make_api_client(make_olga())
+
+
+def missing(**values: Any) -> Node:
+    """A node of which every device is missing: one finding each."""
+    node = make_node(**values)
+    found = found_node(node, accelerators=(), seen_at=timezone.now())
+    services.record_observation(cluster_id=node.cluster_id, found=found)
+    return node
+
+
+def post(client: APIClient, path: str) -> Any:
+    return client.post(
+        f"/api/v1/findings/{path}", {"change_reason": "seen on site"}, format="json",
+        headers={"Idempotency-Key": f"key-{path.replace('/', '-')}"},
+    )  # fmt: skip
+
+
+def test_a_finding_shows_both_values_and_what_accepting_would_do(client: APIClient) -> None:
+    node = missing(accelerators=1, hostname="gpu-1")
+
+    (item,) = client.get(f"/api/v1/findings?node={node.pk}").json()["items"]
+
+    assert (item["kind"], item["slot"], item["observed_by"]) == ("missing", 0, "agent")
+    assert (item["intended"], item["observed"], item["state"]) == ("gpu-1-0", "", "open")
+    assert item["suggestion"] == {"do": "retire-accelerator", "slot": 0}
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [("accept", "accepted"), ("override", "overridden"), ("dismiss", "dismissed")],
+)
+def test_an_answer_closes_it_with_who_and_why(client: APIClient, answer: str, state: str) -> None:
+    missing(accelerators=1)
+    finding = Finding.objects.get()
+
+    body = post(client, f"{finding.pk}/{answer}").json()
+
+    assert (body["state"], body["reason"]) == (state, "seen on site")
+    assert body["closed_by"].startswith("olga")
+    assert client.get("/api/v1/findings").json()["items"] == []
+    assert len(client.get(f"/api/v1/findings?state={state}").json()["items"]) == 1
+
+
+def test_a_closed_finding_is_a_problem(client: APIClient) -> None:
+    missing(accelerators=1)
+    finding = Finding.objects.get()
+    post(client, f"{finding.pk}/accept")
+
+    response = post(client, f"{finding.pk}/dismiss")
+
+    assert (response.status_code, response.json()["code"]) == (409, "finding-closed")
+
+
+def test_a_list_needs_the_same_queries_at_50_and_at_200_rows(client: APIClient) -> None:
+    cluster = make_cluster()
+
+    def queries_for(count: int) -> int:
+        while (left := count - Finding.objects.count()) > 0:
+            missing(accelerators=min(left, 50), cluster=cluster)
+        with CaptureQueriesContext(connection) as queries:
+            body = client.get("/api/v1/findings?page_size=1000").json()
+        assert len(body["items"]) == count
+        return len(queries)
+
+    client.get("/api/v1/findings")
+    assert queries_for(50) == queries_for(200)
+
+
+def test_ben_sees_no_finding() -> None:
+    missing(accelerators=1)
+    ben = make_api_client(make_ben())
+
+    assert ben.get("/api/v1/findings").status_code == 403
+    assert post(ben, f"{Finding.objects.get().pk}/accept").status_code == 404
