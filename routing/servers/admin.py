@@ -82,7 +82,7 @@ class AdminPort:
         state = self._state
         spool = state.spool.state()
         state.metrics.spool_pending.set(spool.pending_segments)
-        state.metrics.spool_dropped.set(spool.dropped_segments)
+        state.metrics.dropped_segments(spool.dropped_segments)
         for name, pool in state.directory.pools.items():
             state.metrics.documents.labels(name).set(pool.document.version)
             state.metrics.running.labels(name).set(pool.running)

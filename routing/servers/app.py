@@ -1,7 +1,6 @@
 """The composition of one router process: made, started and stopped in one place."""
 
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from routing.servers import clock
@@ -17,6 +16,8 @@ from routing.servers.spool import SEGMENT_SECONDS, UsageSpool
 from routing.servers.state import RouterState
 from routing.servers.upstream import UpstreamPool
 
+SOFTWARE = "0.1.0"
+"""Version of the project; a test compares it with pyproject.toml."""
 ADMIN_BODY_BYTES = 8 * 1024 * 1024 + 1
 """One more than a document may have, so that the document's own error is given."""
 
@@ -44,7 +45,7 @@ class Router:
         self._options = options
         self.state = state = RouterState(
             name=options.name,
-            software=_software(),
+            software=SOFTWARE,
             started_at=clock.unix_now(),
             directory=Directory(options.state_dir / "documents", router_name=options.name),
             spool=UsageSpool(
@@ -86,10 +87,3 @@ class Router:
         self.state.upstreams.close()
         self.state.spool.close()
         await self._admin.stop(drain_seconds=0.5)
-
-
-def _software() -> str:
-    try:
-        return version("consort")
-    except PackageNotFoundError:
-        return "unknown"

@@ -106,8 +106,11 @@ class HttpServer:
             connection.close_if_idle()
         while self.connections and loop.time() < deadline:
             await asyncio.sleep(0.02)
-        for connection in list(self.connections):
-            connection.abort()
+        cut = [connection.cut() for connection in list(self.connections)]
+        tasks = [task for task in cut if task]
+        if tasks:
+            # Cancelled requests still write down what they used.
+            await asyncio.wait(tasks, timeout=1.0)
         if self._ticker:
             self._ticker.cancel()
 
@@ -360,6 +363,12 @@ class Connection(asyncio.Protocol):
         """Cut the connection; the client sees an unfinished answer."""
         self._keep_alive = False
         self.transport.abort()
+
+    def cut(self) -> asyncio.Task[None] | None:
+        """Abort at the end of the server; returns the task of a request that was running."""
+        task = self._task
+        self.abort()
+        return task
 
     def _common(self) -> bytes:
         date = self.server.date_line

@@ -79,11 +79,12 @@ class RouterMetrics:
         self.spool_pending = Gauge(
             "consort_spool_pending_segments", "Closed, not acknowledged.", registry=registry
         )
-        self.spool_dropped = Gauge(
-            "consort_spool_dropped_segments_total",
-            "Segments that found the spool full; their usage is lost. Alert on any increase.",
+        self._spool_dropped = Counter(
+            "consort_spool_dropped_segments",
+            "Segments that found no room in the spool; their usage is lost. Alert on any increase.",
             registry=registry,
         )
+        self._dropped_before = 0
         self._bound_children()
 
     def _bound_children(self) -> None:
@@ -95,6 +96,11 @@ class RouterMetrics:
         self.tpot = lru_cache(maxsize=512)(self.tpot_seconds.labels)
         self.e2e = lru_cache(maxsize=512)(self.e2e_seconds.labels)
         self.token = lru_cache(maxsize=512)(self.tokens.labels)
+
+    def dropped_segments(self, total: int) -> None:
+        """Take over the spool's own count."""
+        self._spool_dropped.inc(total - self._dropped_before)
+        self._dropped_before = total
 
     def page(self) -> bytes:
         """The page of `/metrics`."""

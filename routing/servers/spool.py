@@ -10,9 +10,10 @@ Files in the spool's folder:
 A segment is closed after `segment_seconds` or `segment_events`; a thread makes it durable, because
 that can take as long as a disk likes. Closed segments are kept until they are acknowledged. The
 file of the newest acknowledged one stays, so that numbers go on after a restart; it is delivered
-again then, which is harmless, because delivery is at least once. When closed segments exceed the
-bound, the oldest are kept, further events are dropped before they get a number, so that numbers stay
-gapless, and the drop is counted for an alert.
+again then, which is harmless, because delivery is at least once.
+
+When closed segments exceed the bound, the oldest are kept, further events are dropped before they
+get a number, so that numbers stay gapless, and the drop is counted for an alert.
 """
 
 import asyncio
