@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from routing.core.pricing import PriceTerms, Rows
+from routing.core.pricing import BestTerms, Rows
 from routing.core.table import Flags, Floats
 
 
@@ -48,9 +48,7 @@ class Candidates:
     """
 
     rows: Rows
-    prefill_rows: Rows | None = None
-    """Row of each endpoint's best prefill endpoint, -1 where its prompt is computed locally."""
-    terms: PriceTerms | None = None
+    terms: BestTerms | None = None
     """`None` for policies that have no price."""
     hit_tokens: Floats | None = None
     signal_age_seconds: Floats | None = None
@@ -126,11 +124,13 @@ class Decision:
 
     def _candidate_rows(self) -> list[dict[str, Any]]:
         found = self.candidates
-        return [] if found is None else [self._candidate(found, row) for row in found.rows]
+        return [] if found is None else [self._candidate(found, int(row)) for row in found.rows]
 
     def _candidate(self, found: Candidates, row: int) -> dict[str, Any]:
-        prefill = -1 if found.prefill_rows is None else int(found.prefill_rows[row])
-        terms = {} if found.terms is None else found.terms.by_name(row)
+        prefill, terms = -1, {}
+        if found.terms is not None:
+            way, column = found.terms.at(row)
+            prefill, terms = found.terms.prefill_at(row), way.by_name(column)
         return {
             "endpoint": self.endpoint_ids[row],
             "prefill": None if prefill < 0 else self.endpoint_ids[prefill],

@@ -21,6 +21,7 @@ tokens over the rate at which running sequences give theirs back; it was worth 2
 A signal that is unknown takes part as neutral: no capacity figure, no wait for memory.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,10 +74,6 @@ class PriceTerms:
         """Fill the total from the terms."""
         self.values[:_TOTAL].sum(axis=0, out=self.values[_TOTAL])
 
-    def put(self, pairs: "PriceTerms", *, rows: Rows, use: Flags) -> None:
-        """Overwrite the columns `rows[use]` with those of `pairs[use]`."""
-        self.values[:, rows[use]] = pairs.values[:, use]
-
     @property
     def total(self) -> Floats:
         """The price."""
@@ -105,6 +102,54 @@ class PriceTerms:
         """All numbers of one endpoint, for a record."""
         names = (*TERMS, "total", "tpot")
         return dict(zip(names, self.values[:, row].tolist(), strict=True))
+
+
+class BestTerms:
+    """For each endpoint the cheaper way of computing the prompt: there, or through its best pair.
+
+    Only the total, which every choice reads, is merged; the rest is looked up per endpoint.
+    """
+
+    __slots__ = ("_column_of", "_local", "_paired", "_sources", "_use", "total")
+
+    def __init__(self, local: PriceTerms) -> None:
+        self._local = local
+        self._paired: PriceTerms | None = None
+        self._column_of: Mapping[int, int] = {}
+        self._use: Flags | None = None
+        self._sources: Rows | None = None
+        self.total = local.total
+
+    def put_pairs(
+        self, paired: PriceTerms, *, sources: Rows, use: Flags, column_of: Mapping[int, int]
+    ) -> None:
+        """Prefer the pairs where `use` is true.
+
+        `sources` are the table rows of the prefill endpoints, `column_of` gives the column in
+        `paired` of each decode row, in order.
+        """
+        self._paired, self._column_of = paired, column_of
+        self._use, self._sources = use, sources
+
+    def at(self, row: int) -> tuple[PriceTerms, int]:
+        """Terms that hold for an endpoint, and its column in them."""
+        column = self._column_of.get(row)
+        if column is None or self._paired is None or self._use is None or not self._use[column]:
+            return self._local, row
+        return self._paired, column
+
+    def prefill_at(self, row: int) -> int:
+        """Row of the endpoint that computes the prompt for this one; -1 when it does so itself."""
+        terms, column = self.at(row)
+        return -1 if terms is self._local or self._sources is None else int(self._sources[column])
+
+    def cheapest_wait(self, rows: Rows) -> float:
+        """Shortest wait among some endpoints."""
+        shortest = float(self._local.wait[rows].min())
+        if self._paired is None or self._use is None or shortest <= 0:
+            return shortest
+        ways = (self.at(int(row)) for row in rows)
+        return min(float(terms.wait[column]) for terms, column in ways)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +228,8 @@ class Quote:
 
     def prompt_side(self, rows: Rows) -> PromptSide:
         """Price of the prompt alone on prefill endpoints: nobody decodes there, so no harm."""
-        table, prefill, weight = self._table, self._prefill[rows], self._parameters.capacity_weight
-        wait = self.wait[rows]
+        table, weight = self._table, self._parameters.capacity_weight
+        prefill, wait = self._prefill[rows], self.wait[rows]
         first_step = table.first_step_factor[rows] * self.step[rows]
         capacity = prefill * (weight + table.prefill_requests[rows] * (weight / CROWD))
         return PromptSide(

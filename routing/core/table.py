@@ -1,8 +1,8 @@
 """The endpoint table: one numpy column per signal, one row per endpoint, updated in place.
 
 NaN is unknown. Rows follow the document's order; an `Instance` keeps its identity while its row
-moves when another document is applied. Counts that leases change are int64, so that they return to
-exactly zero.
+moves when another document is applied. What leases change are whole numbers; they are kept as
+floats, which add and subtract them exactly, because mixing integers into the price costs time.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from routing.core.document import EndpointSpec, PoolDocument, SpeedPrior
 
 Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
+Counts = NDArray[np.float64]
+"""Whole numbers."""
 Flags = NDArray[np.bool_]
 
 _KEPT_COUNTS: Final = (
@@ -117,7 +118,7 @@ class EndpointTable:
         self.ids = tuple(instance.spec.id for instance in instances)
         self.row_of = {endpoint: row for row, endpoint in enumerate(self.ids)}
         for name in _KEPT_COUNTS:
-            setattr(self, name, np.zeros(count, dtype=np.int64))
+            setattr(self, name, np.zeros(count))
         for name in _KEPT_FLOATS:
             setattr(self, name, np.full(count, np.nan))
         self.others[:] = 0.0

@@ -55,7 +55,7 @@ def refusal_of_request(
 
 def refusal_of_pool(eligible: Eligibility) -> Refusal | None:
     """What the hard filters left: nothing is 403 or 503."""
-    if eligible.answers.any():
+    if len(eligible.rows):
         return None
     if eligible.forbidden:
         return Refusal(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from routing.core.pricing import Rows
 from routing.core.table import EndpointTable, Flags
 
 
@@ -23,6 +24,17 @@ class Eligibility:
     removed: tuple[tuple[str, Flags], ...]
     forbidden: bool
     """Jurisdictions alone removed every endpoint that could have answered."""
+    rows: Rows
+    """The rows of `answers`."""
+    has_prefills: bool
+
+
+def _eligibility(
+    answers: Flags, prefills: Flags, removed: tuple[tuple[str, Flags], ...], *, forbidden: bool
+) -> Eligibility:
+    return Eligibility(
+        answers, prefills, removed, forbidden, answers.nonzero()[0], bool(prefills.any())
+    )
 
 
 class EligibilityRules:
@@ -56,7 +68,7 @@ class EligibilityRules:
             removed.append((rule, out & (answers | prefills)))
             answers = answers & ~out
             prefills = prefills & ~out
-        return Eligibility(answers, prefills, tuple(removed), base.forbidden)
+        return _eligibility(answers, prefills, tuple(removed), forbidden=base.forbidden)
 
     def _base_of(self, jurisdictions: tuple[str, ...] | None) -> Eligibility:
         found = self._base.get(jurisdictions)
@@ -79,7 +91,7 @@ class EligibilityRules:
             ("jurisdiction", ready & ~allowed),
         )
         able = table.answers & ready
-        return Eligibility(
+        return _eligibility(
             answers=able & allowed,
             prefills=table.is_prefill & ready & allowed,
             removed=tuple((rule, rows) for rule, rows in removed if rows.any()),

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from routing.core.document import ConsortParameters
-from routing.core.pricing import Demand, PriceTerms, PromptSide, Quote, Rows
-from routing.core.table import Floats
+from routing.core.pricing import BestTerms, Demand, PromptSide, Quote, Rows
+from routing.core.table import Flags, Floats
 from routing.pool.eligibility import Eligibility
 from routing.pool.knowledge import Knowledge
 from routing.pool.pairs import PairTable
@@ -27,19 +27,12 @@ class Priced:
 
     rows: Rows
     """Rows that may answer."""
-    terms: PriceTerms
-    prefill_rows: Rows | None
-    """Best prefill row, -1 for local; `None` when no pair was considered."""
+    terms: BestTerms
     hit_tokens: Floats
     """Trusted hit where the prompt is computed."""
-    local_hit_tokens: Floats
     admission: Floats
     seconds_per_token: Floats
     """Of prefill, at each endpoint."""
-
-    def cheapest_wait(self) -> float:
-        """Shortest wait among the endpoints that may answer."""
-        return float(self.terms.wait[self.rows].min())
 
 
 def price(
@@ -48,34 +41,26 @@ def price(
     """Price every endpoint; `one_place` keeps pairs within one jurisdiction."""
     table, pairs, document = known.table, known.pairs, known.document
     quote = Quote(table, demand, document.policy.parameters, now=now)
-    terms, hits = quote.local(), demand.hit_tokens
-    prefill_rows: Rows | None = None
-    if pairs.exists and eligible.prefills.any():
-        found = _best_pairs(
-            quote,
-            pairs,
-            demand.prompt_tokens - hits[pairs.decode_rows],
-            pairs.costs(eligible.prefills, one_place=one_place, now=now),
-        )
-        paired = quote.pairs(
-            found.prompt, found.chosen, decode_rows=pairs.decode_rows, transfer=found.transfer
-        )
-        work = demand.prompt_tokens - hits[pairs.decode_rows]
-        use = (
-            np.isfinite(found.transfer)
-            & (paired.total < terms.total[pairs.decode_rows])
-            & (work >= document.disaggregation.minimum_uncached_tokens)
-        )
-        terms.put(paired, rows=pairs.decode_rows, use=use)
-        prefill_rows = np.full(len(table), -1, dtype=np.intp)
-        prefill_rows[pairs.decode_rows[use]] = found.lines[found.chosen][use]
-        hits = np.where(prefill_rows < 0, hits, hits[prefill_rows])
+    terms, hits = BestTerms(quote.local()), demand.hit_tokens
+    if pairs.exists and eligible.has_prefills:
+        rows = pairs.decode_rows
+        work = demand.prompt_tokens - hits[rows]
+        found = _best_pairs(quote, pairs, work, eligible.prefills, one_place=one_place, now=now)
+        paired = quote.pairs(found.prompt, found.chosen, decode_rows=rows, transfer=found.transfer)
+        local = terms.total[rows]
+        # A pair that may not be used has an infinite transfer, so it is never the cheaper way.
+        use = paired.total < local
+        use &= work >= document.disaggregation.minimum_uncached_tokens
+        sources = found.lines[found.chosen]
+        terms.put_pairs(paired, sources=sources, use=use, column_of=pairs.column_of)
+        terms.total = terms.total.copy()
+        terms.total[rows] = np.where(use, paired.total, local)
+        hits = hits.copy()
+        hits[rows] = np.where(use, hits[sources], hits[rows])
     return Priced(
-        rows=np.flatnonzero(eligible.answers),
+        rows=eligible.rows,
         terms=terms,
-        prefill_rows=prefill_rows,
         hit_tokens=hits,
-        local_hit_tokens=demand.hit_tokens,
         admission=quote.admission,
         seconds_per_token=quote.seconds_per_token,
     )
@@ -92,15 +77,26 @@ class _BestPairs:
     """Seconds; inf where no pair is allowed."""
 
 
-def _best_pairs(quote: Quote, pairs: PairTable, moved: Floats, costs: Floats) -> _BestPairs:
+def _best_pairs(
+    quote: Quote,
+    pairs: PairTable,
+    moved: Floats,
+    prefills: Flags,
+    *,
+    one_place: bool,
+    now: float,
+) -> _BestPairs:
     """The cheapest prefill endpoint for each decode endpoint; `moved` tokens go over the wire."""
     lines = pairs.prefill_rows
     prompt = quote.prompt_side(lines)
-    if costs.size > MAX_CELLS:
+    few = None
+    if pairs.prior.size > MAX_CELLS:
         # A hundred prefill endpoints are not all the cheapest: rank them by the prompt alone.
-        few = np.argsort(prompt.total + pairs.unusable(costs))[: MAX_CELLS // costs.shape[1] + 1]
-        lines, costs = lines[few], costs[few]
+        ranked = np.argsort(prompt.total + pairs.unusable(prefills, one_place=one_place))
+        few = ranked[: MAX_CELLS // len(moved) + 1]
+        lines = lines[few]
         prompt = quote.prompt_side(lines)
+    costs = pairs.costs(prefills, one_place=one_place, now=now, lines=few)
     transfer = costs * moved
     chosen = (transfer + prompt.total[:, None]).argmin(axis=0)
     return _BestPairs(prompt, lines, chosen, transfer[chosen, pairs.columns])
@@ -109,14 +105,17 @@ def _best_pairs(quote: Quote, pairs: PairTable, moved: Floats, costs: Floats) ->
 def pick(priced: Priced, parameters: ConsortParameters, rng: np.random.Generator) -> int:
     """Position in `priced.rows` of the endpoint to use.
 
-    The endpoint with the longest hit is the request's home: it is left only for one that is cheaper
-    by more than `leave_home_factor` times the seconds that computing the missing part there takes.
+    The cheapest endpoint with the longest hit is the request's home: it is left only for one that
+    is cheaper by more than `leave_home_factor` times the seconds that computing the missing part
+    there takes.
     """
     totals = priced.terms.total[priced.rows]
     hits = priced.hit_tokens[priced.rows]
-    cheapest, home = int(totals.argmin()), int(hits.argmax())
-    missing = hits[home] - hits[cheapest]
+    cheapest = int(totals.argmin())
+    longest = float(hits.max())
+    missing = longest - hits[cheapest]
     if missing > 0:
+        home = int(np.where(hits >= longest, totals, np.inf).argmin())
         recompute = missing * priced.seconds_per_token[priced.rows[cheapest]]
         if totals[home] - totals[cheapest] <= parameters.leave_home_factor * recompute:
             return home

@@ -11,6 +11,7 @@ import numpy as np
 from routing.core import pairing
 from routing.core.document import KvContract, PoolDocument
 from routing.core.pairing import PairVerdict
+from routing.core.pricing import Rows
 from routing.core.table import EndpointTable, Flags, Floats
 
 UNSTATED_LINK_BYTES_PER_SECOND = 12.5e9
@@ -20,11 +21,13 @@ _SCALE_STEP = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """For each row of the table the best prefill row, or -1, and the seconds until KV is there."""
+class _Penalties:
+    """0 where a pair, or any pair of a line, may be used and inf elsewhere, for these masks."""
 
-    prefill_rows: np.ndarray[tuple[int], np.dtype[np.intp]]
-    transfer_seconds: Floats
+    prefills: Flags
+    one_place: bool
+    of_pairs: Floats
+    of_lines: Floats
 
 
 class PairTable:
@@ -44,7 +47,7 @@ class PairTable:
         self._same_place = _same_place(table, self.prefill_rows, self.decode_rows)
         self.columns = np.arange(shape[1])
         self._has_breakers = False
-        self._last: tuple[Flags | None, bool, Floats] = (None, False, self.prior)
+        self._last: _Penalties | None = None
         self.exists = bool(np.isfinite(self.prior).any())
 
     def adopt(self, old: "PairTable", rows: dict[int, int]) -> None:
@@ -66,28 +69,41 @@ class PairTable:
         self.scale[:] = 1.0
         self.seconds_per_token = self.prior.copy()
 
-    def costs(self, prefills: Flags, *, one_place: bool, now: float) -> Floats:
-        """Seconds per token of each pair, inf where it may not be used."""
-        costs = self.seconds_per_token + self._penalty(prefills, one_place=one_place)
+    def costs(
+        self, prefills: Flags, *, one_place: bool, now: float, lines: Rows | None = None
+    ) -> Floats:
+        """Seconds per token of each pair, inf where it may not be used; of all or some lines."""
+        penalty, known, until = (
+            self._penalties(prefills, one_place=one_place).of_pairs,
+            self.seconds_per_token,
+            self.open_until,
+        )
+        if lines is not None:
+            penalty, known, until = penalty[lines], known[lines], until[lines]
+        costs: Floats = known + penalty
         if self._has_breakers:
-            costs[self.open_until > now] = np.inf
+            costs[until > now] = np.inf
         return costs
 
-    def _penalty(self, prefills: Flags, *, one_place: bool) -> Floats:
-        """0 or inf per pair; the masks of most requests are the same object as the last time."""
-        if self._last[0] is prefills and self._last[1] == one_place:
-            return self._last[2]
-        usable = np.broadcast_to(prefills[self.prefill_rows][:, None], self.prior.shape)
-        if one_place:
-            # A path between two jurisdictions is unknown ground for a restricted tenant.
-            usable = usable & self._same_place
-        penalty = np.where(usable, 0.0, np.inf)
-        self._last = (prefills, one_place, penalty)
-        return penalty
+    def unusable(self, prefills: Flags, *, one_place: bool) -> Floats:
+        """inf for each prefill endpoint without any pair that may be used, else 0; `(p,)`."""
+        return self._penalties(prefills, one_place=one_place).of_lines
 
-    def unusable(self, costs: Floats) -> Floats:
-        """inf for each prefill endpoint without any usable pair, else 0; shape `(p,)`."""
-        return np.where(np.isfinite(costs.min(axis=1)), 0.0, np.inf)
+    def _penalties(self, prefills: Flags, *, one_place: bool) -> "_Penalties":
+        """The masks of most requests are the same object as the last time."""
+        last = self._last
+        if last is None or last.prefills is not prefills or last.one_place != one_place:
+            usable = np.isfinite(self.prior) & prefills[self.prefill_rows][:, None]
+            if one_place:
+                # A path between two jurisdictions is unknown ground for a restricted tenant.
+                usable &= self._same_place
+            last = self._last = _Penalties(
+                prefills,
+                one_place,
+                of_pairs=np.where(usable, 0.0, np.inf),
+                of_lines=np.where(usable.any(axis=1), 0.0, np.inf),
+            )
+        return last
 
     def prefill_rows_for(
         self, destination: int, prefills: Flags, *, one_place: bool, now: float

@@ -111,7 +111,9 @@ class PoolRouter:
         one_place = draft.jurisdictions is not None
         priced = objective.price(known, demand, eligible, one_place=one_place, now=draft.now)
         draft.priced = priced
-        refusal = admission.refusal_of_wait(known.document, request, wait=priced.cheapest_wait())
+        refusal = admission.refusal_of_wait(
+            known.document, request, wait=priced.terms.cheapest_wait(priced.rows)
+        )
         if refusal is not None:
             return self._decision(draft, refusal=refusal)
         if draft.policy == "consort":
@@ -144,7 +146,6 @@ class PoolRouter:
         if priced is not None:
             candidates = Candidates(
                 rows=priced.rows,
-                prefill_rows=priced.prefill_rows,
                 terms=priced.terms,
                 hit_tokens=priced.hit_tokens,
                 signal_age_seconds=draft.now - table.observed_at,

@@ -36,7 +36,7 @@ def by_price(known: Knowledge, priced: Priced, rng: np.random.Generator) -> Chos
     row = int(rows[first])
     runner_up = int(rows[after[0]]) if after else None
     margin = None if runner_up is None else float(totals[runner_up] - totals[row])
-    prefill = -1 if priced.prefill_rows is None else int(priced.prefill_rows[row])
+    prefill = priced.terms.prefill_at(row)
     reason = "cheapest"
     if margin is not None and margin < 0:
         reason = "longest hit, where leaving gains too little"
@@ -62,7 +62,7 @@ def by_rule(
     now: float,
 ) -> Chosen:
     """The policies without a price; the prefill endpoint of a pair is chosen by the same rule."""
-    rows = [int(row) for row in np.flatnonzero(eligible.answers)]
+    rows = eligible.rows.tolist()
     order = baselines.order(policy, rows, known.table, choice="answer")
     able = known.pairs.prefill_rows_for(order[0], eligible.prefills, one_place=one_place, now=now)
     prefill = baselines.order(policy, able, known.table, choice="prefill")[0] if able else -1
@@ -78,11 +78,11 @@ def by_rule(
 
 def predict(priced: Priced, chosen: Chosen, hits: Hits, demand: Demand) -> Predicted:
     """What is expected of the choice. Seconds are NaN when the pair was not the priced one."""
-    row, prefill, terms = chosen.row, chosen.prefill, priced.terms
+    row, prefill = chosen.row, chosen.prefill
+    terms, column = priced.terms.at(row)
     source = row if prefill < 0 else prefill
     hit = int(hits.trusted[source])
-    priced_prefill = -1 if priced.prefill_rows is None else int(priced.prefill_rows[row])
-    is_priced = priced_prefill == prefill
+    is_priced = priced.terms.prefill_at(row) == prefill
 
     def seconds(value: float) -> float:
         return float(value) if is_priced else NOT_PREDICTED
@@ -93,9 +93,9 @@ def predict(priced: Priced, chosen: Chosen, hits: Hits, demand: Demand) -> Predi
         uncached_tokens=demand.prompt_tokens - hit,
         destination_hit_tokens=int(hits.trusted[row]),
         output_tokens=demand.output_tokens,
-        ttft_seconds=seconds(terms.ttft_at(row)),
-        tpot_seconds=terms.tpot_at(row),
-        wait_seconds=seconds(terms.wait[row]),
+        ttft_seconds=seconds(terms.ttft_at(column)),
+        tpot_seconds=terms.tpot_at(column),
+        wait_seconds=seconds(terms.wait[column]),
         admission_seconds=float(priced.admission[source]),
-        transfer_seconds=seconds(terms.transfer_at(row)),
+        transfer_seconds=seconds(terms.transfer_at(column)),
     )
