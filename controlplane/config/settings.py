@@ -39,6 +39,8 @@ ENGINE_HOST_URL = env.text("ENGINE_HOST_URL", default="http://127.0.0.1:8460")
 ENGINE_HOST_TOKEN = env.kept_secret("ENGINE_HOST_TOKEN", VAR / "engine-host-token")
 # DEMO_PLUG: dotted path of a module that ends processes on purpose; the demo sets it.
 DEMO_PLUG = env.text("DEMO_PLUG", default="")
+# SERVING_LEASE_SECONDS: how long the loop of a pool waits for a worker that died.
+SERVING_LEASE_SECONDS = env.number("SERVING_LEASE_SECONDS", default=15, low=1, high=300)
 # SIMULATED: true marks every figure of this installation as simulated, as in the demo.
 SIMULATED = env.flag("SIMULATED", default=False)
 
