@@ -4,8 +4,11 @@ DomainError
 ├── AssetCostExistsError      a first version is there already
 ├── AssetCostMissingError     nothing to revise
 ├── AssetCostBackdatedError   a version may only change the future
-└── CurrencyDiffersError      the ledger has one currency
+├── CurrencyDiffersError      the ledger has one currency
+└── PoolMissingError          a comparison without a pool
 """
+
+from http import HTTPStatus
 
 from django.utils.translation import gettext_lazy as _
 
@@ -38,3 +41,11 @@ class CurrencyDiffersError(DomainError):
     title = _("The ledger has one currency")
     message = _("The amounts are in {currency}, the ledger is in {ledger_currency}.")
     hint = _("Convert the amounts with the rate of the purchase and note the rate.")
+
+
+class PoolMissingError(DomainError):
+    code = "pool-missing"
+    status = HTTPStatus.BAD_REQUEST
+    title = _("A comparison needs a pool")
+    message = _("The parameter 'pool' is missing.")
+    hint = _("Name the pool whose policies are compared, for example pool=granite-kr.")

@@ -12,13 +12,13 @@ LATE = timedelta(minutes=5)
 """For so long the hour before is summed again, for samples that came at its very end."""
 
 
-@shared_task(expires=5)
+@shared_task
 def scrape_engines() -> None:
     """Read all engines once."""
     services.scrape_engines()
 
 
-@shared_task(expires=60)
+@shared_task
 def roll_up() -> None:
     """Sum the running hour, and the one before it for its first minutes."""
     now = timezone.now()
@@ -26,13 +26,13 @@ def roll_up() -> None:
         services.recompute_hour(hour=hour, now=now)
 
 
-@shared_task(expires=300)
+@shared_task
 def detect_alerts() -> None:
     """Open and resolve alerts by the roll-ups."""
     services.detect_alerts()
 
 
-@shared_task(expires=3600)
+@shared_task
 def delete_old_samples() -> None:
     """Drop samples that live on in roll-ups."""
     services.delete_old_samples()

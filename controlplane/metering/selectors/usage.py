@@ -10,7 +10,7 @@ from django.db.models.functions import TruncDay, TruncHour, TruncMonth
 from django.utils import timezone
 
 from controlplane.common import permissions
-from controlplane.metering.models import RouterProgress, UsageHour
+from controlplane.metering.models import Reconciliation, RouterProgress, UsageHour, UsageSegment
 from controlplane.serving.models import Router
 from controlplane.tenancy.models import User
 
@@ -48,6 +48,16 @@ def usage_hours_for_viewer(user: User) -> QuerySet[UsageHour]:
     if user.tenant is None:
         return UsageHour.objects.all()
     return UsageHour.objects.filter(tenant=user.tenant.slug)
+
+
+def segments_for_viewer(user: User) -> QuerySet[UsageSegment]:
+    """Segments of routers; tenants see none."""
+    return permissions.restrict(UsageSegment.objects.all(), user, "metering.view_usagesegment")
+
+
+def reconciliations_for_viewer(user: User) -> QuerySet[Reconciliation]:
+    """Reconciliations of pools; tenants see none."""
+    return permissions.restrict(Reconciliation.objects.all(), user, "metering.view_reconciliation")
 
 
 def usage_grouped(
