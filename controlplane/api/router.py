@@ -8,8 +8,11 @@ from rest_framework.viewsets import GenericViewSet
 from controlplane.api.resource import ResourceBehaviour
 from controlplane.api.system import SystemViewSet
 from controlplane.audit.api import AuditEntryViewSet
+from controlplane.finance import api as finance
+from controlplane.metering import api as metering
 from controlplane.operations.api import OperationViewSet
 from controlplane.serving import api as serving
+from controlplane.telemetry import api as telemetry
 from controlplane.tenancy.api import (
     ApiTokenViewSet,
     InferenceKeyViewSet,
@@ -65,3 +68,18 @@ router.resource("endpoints", serving.EndpointViewSet)
 router.resource("pool-documents", serving.PoolDocumentViewSet)
 router.resource("routers", serving.RouterViewSet)
 router.resource("router-pushes", serving.RouterPushViewSet)
+router.resource("telemetry/sources", telemetry.SourceViewSet)
+router.resource("engine-counters", telemetry.EngineCounterViewSet)
+router.resource("engine-hours", telemetry.EngineHourViewSet)
+router.resource("utilisation", telemetry.UtilisationViewSet)
+router.resource("alerts", telemetry.AlertViewSet)
+router.resource("usage", metering.UsageViewSet)
+router.resource("usage-hours", metering.UsageHourViewSet)
+router.resource("usage-segments", metering.UsageSegmentViewSet)
+router.resource("reconciliations", metering.ReconciliationViewSet)
+router.resource("ledger-hours", finance.LedgerHourViewSet)
+router.resource("asset-costs", finance.AssetCostViewSet)
+router.resource("site-cost-periods", finance.SiteCostPeriodViewSet)
+router.resource("node-costs", finance.NodeCostViewSet)
+router.resource("unit-costs", finance.UnitCostViewSet)
+router.resource("policy-comparisons", finance.PolicyComparisonViewSet)
