@@ -1,16 +1,15 @@
 """The outcome of a choice and its record: what was chosen, at which price, and what was out."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from routing.core.pricing import BestTerms, Rows
 from routing.core.table import Flags, Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """Why no endpoint was chosen: 403 forbidden, 404 unknown, 429 taken, 503 none."""
 
     status: int
@@ -19,8 +18,7 @@ class Refusal:
     retry_after_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Predicted:
+class Predicted(msgspec.Struct, frozen=True, kw_only=True):
     """What the chosen endpoint is expected to do; NaN where the policy does not predict."""
 
     hit_tokens: int = 0
@@ -40,8 +38,7 @@ class Predicted:
     transfer_seconds: float = float("nan")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidates:
+class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     """Every endpoint that passed the filters, with its price term by term.
 
     All arrays have the length of the endpoint table; `rows` says which of its rows took part.
@@ -55,8 +52,7 @@ class Candidates:
     """Seconds since the engine was last heard; NaN when it never was."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """One choice. `destination` is `None` exactly when `refusal` is set."""
 
     id: str
@@ -70,7 +66,7 @@ class Decision:
     prefill: str | None = None
     """Endpoint that computes the prompt for the destination; `None` computes it there."""
     refusal: Refusal | None = None
-    predicted: Predicted = field(default_factory=Predicted)
+    predicted: Predicted = msgspec.field(default_factory=Predicted)
     margin_seconds: float | None = None
     """How much dearer the runner-up is; `None` without a price or without a runner-up."""
     runner_up: str | None = None
@@ -95,10 +91,10 @@ class Decision:
     def record(self) -> dict[str, Any]:
         """JSON-able record with every candidate's terms in seconds; no prompt text in it."""
         predicted = {
-            name: _number(getattr(self.predicted, name)) for name in Predicted.__dataclass_fields__
+            name: _number(getattr(self.predicted, name)) for name in Predicted.__struct_fields__
         }
         refusal = self.refusal and {
-            name: getattr(self.refusal, name) for name in Refusal.__dataclass_fields__
+            name: getattr(self.refusal, name) for name in Refusal.__struct_fields__
         }
         return {
             "id": self.id,

@@ -5,7 +5,6 @@ body is forwarded as it came.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -35,8 +34,7 @@ class RequestError(Exception):
         self.code = status if code is None else code
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParsedBody:
+class ParsedBody(msgspec.Struct, frozen=True, kw_only=True):
     """What a decision needs to know of a body. It holds no prompt text."""
 
     model: str

@@ -22,8 +22,8 @@ A signal that is unknown takes part as neutral: no capacity figure, no wait for 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,8 +38,7 @@ RAMP_FLOOR = 0.1
 """Share of its speed that a fresh endpoint is given at once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """What one request asks for, the same at every endpoint."""
 
     prompt_tokens: int
@@ -152,8 +151,7 @@ class BestTerms:
         return min(float(terms.wait[column]) for terms, column in ways)
 
 
-@dataclass(frozen=True, slots=True)
-class PromptSide:
+class PromptSide(msgspec.Struct, frozen=True, kw_only=True):
     """What computing the prompt costs on each prefill endpoint; arrays of shape `(p,)`."""
 
     wait: Floats
@@ -233,7 +231,11 @@ class Quote:
         first_step = table.first_step_factor[rows] * self.step[rows]
         capacity = prefill * (weight + table.prefill_requests[rows] * (weight / CROWD))
         return PromptSide(
-            wait, prefill, first_step, capacity, wait + prefill + first_step + capacity
+            wait=wait,
+            prefill=prefill,
+            first_step=first_step,
+            capacity=capacity,
+            total=wait + prefill + first_step + capacity,
         )
 
     def pairs(

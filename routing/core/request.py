@@ -1,12 +1,11 @@
 """A request as the decision sees it: identity and sizes, no prompt text."""
 
-from dataclasses import dataclass
+import msgspec
 
 from routing.core.openai import ParsedBody
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InferenceRequest:
+class InferenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Tenant, project and jurisdictions come from the key, never from a header of the caller."""
 
     id: str

@@ -5,8 +5,8 @@ methods write to it. What is tied to an instance vanishes with the instance.
 """
 
 import math
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from routing.core.document import EndpointSpec, PoolDocument
@@ -27,8 +27,7 @@ UNKNOWN_CAPACITY_TOKENS = 200_000
 """Index size for an endpoint that says nothing about its cache; about half an 80 GB card's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hits:
+class Hits(msgspec.Struct, frozen=True, kw_only=True):
     """Prompt tokens in each endpoint's cache, shape `(n,)`, below the prompt's length."""
 
     indexed: Floats
@@ -134,7 +133,7 @@ class Knowledge:
         depths = self.index.match(parsed.block_keys.tolist())[table.slots]
         # An engine always computes the last token itself.
         indexed = np.minimum(depths * parsed.chunk_tokens, parsed.prompt_tokens - 1.0)
-        return Hits(indexed, indexed * table.trust)
+        return Hits(indexed=indexed, trusted=indexed * table.trust)
 
     def close_pair_breaker(self, prefill: Instance, decode: Instance) -> None:
         """The pair worked."""

@@ -5,8 +5,7 @@ allowed pair, both in the same seconds; short or mostly cached prompts stay loca
 price and hit is drawn at random, so that several routers do not march in step.
 """
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from routing.core.document import ConsortParameters
@@ -21,8 +20,7 @@ MAX_CELLS = 2048
 _EQUAL_SECONDS = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Priced:
+class Priced(msgspec.Struct, frozen=True, kw_only=True):
     """All endpoints with their best way of computing the prompt; arrays over the table's rows."""
 
     rows: Rows
@@ -66,8 +64,7 @@ def price(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _BestPairs:
+class _BestPairs(msgspec.Struct, frozen=True, kw_only=True):
     prompt: PromptSide
     lines: Rows
     """Table rows of the prefill endpoints in `prompt`."""
@@ -99,7 +96,9 @@ def _best_pairs(
     costs = pairs.costs(prefills, one_place=one_place, now=now, lines=few)
     transfer = costs * moved
     chosen = (transfer + prompt.total[:, None]).argmin(axis=0)
-    return _BestPairs(prompt, lines, chosen, transfer[chosen, pairs.columns])
+    return _BestPairs(
+        prompt=prompt, lines=lines, chosen=chosen, transfer=transfer[chosen, pairs.columns]
+    )
 
 
 def pick(priced: Priced, parameters: ConsortParameters, rng: np.random.Generator) -> int:

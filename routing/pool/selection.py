@@ -1,7 +1,6 @@
 """From prices or rules to one choice: destination, prefill endpoint, fallbacks, and predictions."""
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from routing.core.decision import Predicted
@@ -15,8 +14,7 @@ from routing.pool.objective import Priced
 NOT_PREDICTED = float("nan")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """Rows of the table; `prefill` is -1 when the destination computes the prompt itself."""
 
     row: int
