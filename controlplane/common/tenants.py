@@ -19,7 +19,8 @@ def tenant_path(model: type[Model]) -> str | None:
 
 def tenant_id_of(row: Model | None) -> UUID | None:
     """Id of the tenant that a row belongs to; None for rows of the platform."""
-    path = tenant_path(type(row)) if row is not None else None
+    # `__class__`, because the user of a request is a lazy wrapper around the row.
+    path = tenant_path(row.__class__) if row is not None else None
     value: Any = row
     for name in path.split("__") if path else ():
         value = getattr(value, name, None)
