@@ -35,22 +35,25 @@ def django_db_modify_db_settings(
 
 
 @pytest.fixture(scope="session")
-def broker_url(embedded_servers: None, worker_id: str) -> str:
-    """A broker of this pytest worker's own, for tests that run real Celery workers."""
-    number = FIRST_TEST_DATABASE + int(worker_id.removeprefix("gw") or 0) % 12
-    return f"{settings.CELERY_BROKER_URL.split('?')[0]}?virtual_host={number}"
+def broker_url(test_settings: str, embedded_servers: None) -> str:
+    """Address of this pytest worker's own broker, which answers."""
+    return test_settings
 
 
 @pytest.fixture(scope="session", autouse=True)
-def test_settings(worker_id: str) -> Iterator[None]:
-    """Cheap passwords, and a corner of the cache of this pytest worker's own."""
+def test_settings(worker_id: str) -> Iterator[str]:
+    """Cheap passwords, and a cache and a broker of this pytest worker's own; yields the broker."""
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+    number = FIRST_TEST_DATABASE + int(worker_id.removeprefix("gw")) % 12
+    broker = f"{settings.CELERY_BROKER_URL.split('?')[0]}?virtual_host={number}"
+    current_app.conf.broker_url = current_app.conf.broker_write_url = broker
+    current_app.conf.broker_read_url = broker
     default = settings.CACHES["default"] | {"KEY_PREFIX": f"test-{worker_id}-{os.getpid()}"}
     with override_settings(
         CACHES={"default": default},
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
-        yield
+        yield broker
 
 
 @pytest.fixture(scope="session")
@@ -85,15 +88,9 @@ def real_broker(
 ) -> Iterator[str]:
     """Tasks really go to a broker, which is empty at the start; yields its address."""
     monkeypatch.undo()
-    app = current_app._get_current_object()
-    before = app.conf.broker_url
-    app.conf.broker_url = app.conf.broker_write_url = app.conf.broker_read_url = broker_url
-    app.pool.force_close_all()
-    app.control.purge()
+    current_app.control.purge()
     yield broker_url
-    app.control.purge()
-    app.pool.force_close_all()
-    app.conf.broker_url = app.conf.broker_write_url = app.conf.broker_read_url = before
+    current_app.control.purge()
 
 
 @pytest.fixture

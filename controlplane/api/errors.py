@@ -14,13 +14,7 @@ from http import HTTPStatus
 
 from django.utils.translation import gettext_lazy as _
 
-from controlplane.common.errors import DomainError
-
-
-class RequestError(DomainError):
-    """The request cannot be read."""
-
-    status = HTTPStatus.BAD_REQUEST
+from controlplane.common.errors import DomainError, RequestError
 
 
 class MalformedJsonError(RequestError):
@@ -35,13 +29,6 @@ class UnknownParameterError(RequestError):
     title = _("Unknown parameter")
     message = _("This resource has no parameter '{parameter}'.{suggestion}")
     hint = _("Allowed here: {allowed}.")
-
-
-class InvalidParameterError(RequestError):
-    code = "invalid-parameter"
-    title = _("The value of a parameter cannot be used")
-    message = _("'{value}' is not a value of '{parameter}'.")
-    hint = _("Allowed: {allowed}.")
 
 
 class InvalidCursorError(RequestError):

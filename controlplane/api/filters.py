@@ -10,7 +10,8 @@ from django_filters import utils
 from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.request import Request
 
-from controlplane.api.errors import InvalidParameterError, UnknownParameterError
+from controlplane.api.errors import UnknownParameterError
+from controlplane.common.errors import InvalidParameterError
 
 
 class StrictFilterBackend(DjangoFilterBackend):

@@ -17,8 +17,9 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from controlplane.api.errors import InvalidCursorError, InvalidParameterError
+from controlplane.api.errors import InvalidCursorError
 from controlplane.api.renderers import dump
+from controlplane.common.errors import InvalidParameterError
 
 DEFAULT_SIZE = 50
 LARGEST_SIZE = 1000

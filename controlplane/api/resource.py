@@ -26,11 +26,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from controlplane.api import idempotency, shapes, tags
-from controlplane.api.errors import InvalidHeaderError, InvalidParameterError
+from controlplane.api.errors import InvalidHeaderError
 from controlplane.api.filters import filter_names, refuse_unknown
 from controlplane.api.pagination import PARAMETERS as PAGE_PARAMETERS
 from controlplane.api.throttles import CredentialThrottle
 from controlplane.common import labels, permissions
+from controlplane.common.errors import InvalidParameterError
 from controlplane.common.http import ApiRequest
 from controlplane.common.tenants import has_field
 from controlplane.common.versions import latest

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from controlplane.api.errors import InvalidParameterError
+from controlplane.common.errors import InvalidParameterError
 
 BRIEF = ("id", "slug", "display", "links")
 

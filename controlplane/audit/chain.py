@@ -1,7 +1,7 @@
 """Chains committed entries, and checks that nobody changed, dropped, moved or added one.
 
 One chainer at a time (advisory lock). Business transactions never wait for it: entries get their
-place in the chain after their commit, in the order of their ids, and an entry that commits late
+place in the chain after their commit, in the order of their times, and an entry that commits late
 simply gets a later place.
 """
 
@@ -47,7 +47,7 @@ def extend() -> int:
         seq = last.seq if last else 0
         previous = bytes(last.hash) if last else canonical.FIRST_PREVIOUS
         links = []
-        for entry in AuditEntry.objects.filter(link=None).order_by("id")[:BATCH]:
+        for entry in AuditEntry.objects.filter(link=None).order_by("time", "id")[:BATCH]:
             seq += 1
             link = _link(seq, previous, entry)
             previous = bytes(link.hash)

@@ -52,7 +52,7 @@ class _Encoder(DjangoJSONEncoder):
 def _hidden(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {
-            str(key): _redacted(inner) if _is_secret(str(key)) else _hidden(inner)
+            _storable(str(key)): _redacted(inner) if _is_secret(str(key)) else _hidden(inner)
             for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
@@ -60,9 +60,13 @@ def _hidden(value: Any) -> Any:
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, str):
-        # PostgreSQL's JSON holds neither NUL nor half of a surrogate pair.
-        return value.replace("\0", "").encode("utf-8", "replace").decode()
+        return _storable(value)
     return value
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL's JSON holds neither NUL nor half of a surrogate pair."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _is_secret(name: str) -> bool:

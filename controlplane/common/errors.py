@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, ClassVar
 
+from django.utils.translation import gettext_lazy as _
+
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
@@ -35,3 +37,18 @@ class DomainError(Exception):
     def advice(self) -> str:
         """The hint with its placeholders filled."""
         return str(self.hint).format(**self.facts)
+
+
+class RequestError(DomainError):
+    """The request cannot be read."""
+
+    status = HTTPStatus.BAD_REQUEST
+
+
+class InvalidParameterError(RequestError):
+    """For views that read query parameters themselves."""
+
+    code = "invalid-parameter"
+    title = _("The value of a parameter cannot be used")
+    message = _("'{value}' is not a value of '{parameter}'.")
+    hint = _("Allowed: {allowed}.")

@@ -11,6 +11,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from controlplane.common.errors import InvalidParameterError
 from controlplane.common.http import ApiRequest
 from controlplane.common.serializers import OptionalReasonInput
 from controlplane.operations import selectors, services
@@ -139,7 +140,7 @@ class OperationViewSet(
 def _wait_seconds(request: Request) -> int:
     text = request.query_params.get("wait", "0")
     if not text.isdecimal() or int(text) > LONGEST_WAIT_SECONDS:
-        raise serializers.ValidationError(
-            {"wait": [f"'{text}' is not allowed. Allowed: 0 to {LONGEST_WAIT_SECONDS} seconds."]}
+        raise InvalidParameterError(
+            parameter="wait", value=text, allowed=f"0 … {LONGEST_WAIT_SECONDS}"
         )
     return int(text)

@@ -16,7 +16,7 @@ from django.conf import settings
 API_TOKEN = "cst"  # noqa: S105 - the kind of a secret, not one
 INFERENCE_KEY = "csk"
 _ALPHABET = string.ascii_letters + string.digits
-_FORM = re.compile(r"^((cst|csk)_[a-z0-9]{1,8}_[A-Za-z0-9]{8})_[A-Za-z0-9_-]{43}$")
+_FORM = re.compile(r"^((cst|csk)_[a-z0-9]{1,8}_[A-Za-z0-9]{8})_[A-Za-z0-9_-]{43}\Z")
 
 
 def issue(kind: str) -> tuple[str, str]:

@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=controlplane.common.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
-                ('username', models.CharField(error_messages={'unique': 'This user name is taken.'}, max_length=64, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9._-]{0,63}$', "A user name has 1 to 64 characters: a to z, 0 to 9, '.', '_', '-'; the first is a letter or digit.")], verbose_name='user name')),
+                ('username', models.CharField(error_messages={'unique': 'This user name is taken.'}, max_length=64, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9._-]{0,63}\\Z', "A user name has 1 to 64 characters: a to z, 0 to 9, '.', '_', '-'; the first is a letter or digit.")], verbose_name='user name')),
                 ('full_name', models.CharField(blank=True, max_length=100, verbose_name='full name')),
                 ('language', models.CharField(default='en', max_length=8, verbose_name='language')),
                 ('time_zone', models.CharField(default='UTC', max_length=64, validators=[controlplane.tenancy.models.people.validate_time_zone], verbose_name='time zone')),
@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=controlplane.common.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
-                ('slug', models.CharField(max_length=63, unique=True, validators=[django.core.validators.RegexValidator(re.compile('^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$'), "A slug has 1 to 63 characters: a to z, 0 to 9 and '-', no '-' at the ends.")], verbose_name='slug')),
+                ('slug', models.CharField(max_length=63, unique=True, validators=[django.core.validators.RegexValidator(re.compile('^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\Z'), "A slug has 1 to 63 characters: a to z, 0 to 9 and '-', no '-' at the ends.")], verbose_name='slug')),
                 ('name', models.CharField(max_length=100, validators=[django.core.validators.RegexValidator(re.compile('^[^=+\\-@\\t\\r]'), "A name may not start with '=', '+', '-', '@', a tab or a carriage return.")], verbose_name='name')),
             ],
             options={
@@ -59,7 +59,7 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=controlplane.common.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
-                ('slug', models.CharField(max_length=63, unique=True, validators=[django.core.validators.RegexValidator(re.compile('^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$'), "A slug has 1 to 63 characters: a to z, 0 to 9 and '-', no '-' at the ends.")], verbose_name='slug')),
+                ('slug', models.CharField(max_length=63, unique=True, validators=[django.core.validators.RegexValidator(re.compile('^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\Z'), "A slug has 1 to 63 characters: a to z, 0 to 9 and '-', no '-' at the ends.")], verbose_name='slug')),
                 ('name', models.CharField(max_length=100, validators=[django.core.validators.RegexValidator(re.compile('^[^=+\\-@\\t\\r]'), "A name may not start with '=', '+', '-', '@', a tab or a carriage return.")], verbose_name='name')),
                 ('state', models.CharField(choices=[('provisioning', 'provisioning'), ('active', 'active'), ('suspended', 'suspended'), ('retired', 'retired')], default='active', max_length=16, verbose_name='state')),
                 ('jurisdictions', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=2), blank=True, default=list, size=None)),
@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=controlplane.common.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
-                ('slug', models.CharField(max_length=63, validators=[django.core.validators.RegexValidator(re.compile('^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$'), "A slug has 1 to 63 characters: a to z, 0 to 9 and '-', no '-' at the ends.")], verbose_name='slug')),
+                ('slug', models.CharField(max_length=63, validators=[django.core.validators.RegexValidator(re.compile('^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\Z'), "A slug has 1 to 63 characters: a to z, 0 to 9 and '-', no '-' at the ends.")], verbose_name='slug')),
                 ('name', models.CharField(max_length=100, validators=[django.core.validators.RegexValidator(re.compile('^[^=+\\-@\\t\\r]'), "A name may not start with '=', '+', '-', '@', a tab or a carriage return.")], verbose_name='name')),
                 ('retired_at', models.DateTimeField(blank=True, null=True)),
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='projects', to='tenancy.tenant')),
@@ -144,5 +144,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='project',
             constraint=models.UniqueConstraint(models.F('tenant'), models.F('slug'), name='tenancy_project_slug_unique_in_tenant', violation_error_message='The tenant has a project with this slug.'),
+        ),
+        migrations.AddConstraint(
+            model_name='user',
+            constraint=models.CheckConstraint(condition=models.Q(('tenant__isnull', True), ('roles__contained_by', ['tenant-admin', 'tenant-viewer']), _connector='OR'), name='tenancy_user_of_tenant_has_tenant_roles', violation_error_message='A person of a tenant can be tenant administrator or tenant viewer, nothing else.'),
         ),
     ]

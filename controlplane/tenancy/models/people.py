@@ -7,12 +7,13 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from controlplane.common.models import TimestampedModel
 
 USERNAME = RegexValidator(
-    r"^[a-z0-9][a-z0-9._-]{0,63}$",
+    r"^[a-z0-9][a-z0-9._-]{0,63}\Z",
     _(
         "A user name has 1 to 64 characters: a to z, 0 to 9, '.', '_', '-'; "
         "the first is a letter or digit."
@@ -33,6 +34,9 @@ class Role(models.TextChoices):
     FINANCE = "finance", _("finance")
     AUDITOR = "auditor", _("auditor")
     READONLY = "readonly", _("read only")
+
+
+TENANT_ROLES = [Role.TENANT_ADMIN.value, Role.TENANT_VIEWER.value]
 
 
 class Theme(models.TextChoices):
@@ -81,6 +85,16 @@ class User(AbstractBaseUser, TimestampedModel):
     class Meta:
         ordering = ["username", "pk"]
         verbose_name = _("user")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(tenant__isnull=True) | Q(roles__contained_by=TENANT_ROLES),
+                name="tenancy_user_of_tenant_has_tenant_roles",
+                violation_error_message=_(
+                    "A person of a tenant can be tenant administrator or tenant viewer, "
+                    "nothing else."
+                ),
+            )
+        ]
 
     def __str__(self) -> str:
         return self.username

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from controlplane.common.models import TimestampedModel
 
 SLUG = RegexValidator(
-    re.compile(r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"),
+    re.compile(r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z"),
     _("A slug has 1 to 63 characters: a to z, 0 to 9 and '-', no '-' at the ends."),
 )
 NAME = RegexValidator(

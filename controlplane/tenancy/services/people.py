@@ -28,7 +28,8 @@ def create_user(
     the field, or NotPermittedError.
     """
     if actor is not None:
-        permissions.require(actor, "tenancy.add_user", tenant)
+        action = "tenancy.add_platformuser" if tenant is None else "tenancy.add_user"
+        permissions.require(actor, action, tenant)
     user = User(username=username, roles=list(roles), tenant=tenant, **profile)
     if password is None:
         user.set_unusable_password()
