@@ -2,7 +2,7 @@
 
 from inventory.api.accelerators import AcceleratorViewSet
 from inventory.api.catalogue import AcceleratorModelViewSet, NodeTypeViewSet, VendorViewSet
-from inventory.api.findings import FindingViewSet
+from inventory.api.findings import FindingViewSet, ObservationViewSet
 from inventory.api.imports import ImportViewSet
 from inventory.api.nodes import NodeViewSet
 from inventory.api.places import ClusterViewSet, SiteViewSet
@@ -15,6 +15,7 @@ __all__ = [
     "ImportViewSet",
     "NodeTypeViewSet",
     "NodeViewSet",
+    "ObservationViewSet",
     "SiteViewSet",
     "VendorViewSet",
 ]

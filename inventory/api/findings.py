@@ -1,4 +1,4 @@
-"""Findings: list, read, accept, override, dismiss."""
+"""Observations as they came; findings with their answers."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from controlplane.common.http import ApiRequest
 from controlplane.common.serializers import ReasonInput
 from inventory import selectors, services
-from inventory.models import Finding
+from inventory.models import Finding, Observation
 
 
 class FindingOutput(serializers.ModelSerializer[Finding]):
@@ -97,3 +97,45 @@ class FindingViewSet(
         body.is_valid(raise_exception=True)
         service(finding_id=finding.pk, actor=self.request.user, **body.validated_data)
         return Response(FindingOutput(self.get_queryset().get(pk=finding.pk)).data)
+
+
+class ObservationOutput(serializers.ModelSerializer[Observation]):
+    """What a discovery saw on a node, as it came."""
+
+    display = serializers.CharField(source="__str__", read_only=True)
+    cluster = serializers.CharField(source="cluster.slug", read_only=True)
+    node = serializers.UUIDField(source="node_id", read_only=True, allow_null=True)
+
+    class Meta:
+        model = Observation
+        fields = read_only_fields = [
+            "id", "display", "cluster", "node", "hostname", "vendor", "source", "seen_at",
+            "content", "created_at",
+        ]  # fmt: skip
+
+
+class ObservationFilter(django_filters.FilterSet):
+    """Observations of a node or a cluster."""
+
+    node = django_filters.UUIDFilter(field_name="node_id")
+    cluster = django_filters.CharFilter(field_name="cluster__slug")
+
+    class Meta:
+        model = Observation
+        fields = ["hostname", "source"]
+
+
+class ObservationViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Observation]
+):
+    """Looks at nodes, latest first."""
+
+    request: ApiRequest
+    serializer_class = ObservationOutput
+    filterset_class = ObservationFilter
+    ordering = ("-seen_at",)
+    sort_fields = {"seen_at": "seen_at", "hostname": "hostname"}
+
+    def get_queryset(self) -> "QuerySet[Observation]":
+        """Observations that the caller may see."""
+        return selectors.observations_for_viewer(self.request.user)

@@ -4,7 +4,7 @@ from typing import Any
 
 import django_filters
 from django.db.models import Q, QuerySet
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.response import Response
@@ -165,6 +165,24 @@ class NodeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         body.is_valid(raise_exception=True)
         services.change_node(node_id=node.pk, actor=request.user, **body.validated_data)
         return Response(self._shown(node))
+
+    @extend_schema(
+        request=None,
+        responses={204: None},
+        parameters=[
+            OpenApiParameter(
+                "X-Change-Reason",
+                str,
+                OpenApiParameter.HEADER,
+                required=True,
+                description="Why, percent-encoded.",
+            )
+        ],
+    )
+    def destroy(self, request: ApiRequest, pk: str) -> Response:
+        """Retire the node, as `retire` does; a second time changes nothing."""
+        self._decide(services.retire_node)
+        return Response(status=204)
 
     @extend_schema(request=ReasonInput, responses=NodeOutput)
     @action(detail=True, methods=["post"])

@@ -42,16 +42,22 @@ _LENGTHS = {
     "cluster_name": 100, "jurisdiction": 32, "rack": 50, "owner": 100, "operator": 100,
 }  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_LONGEST_CELL = 16_384
+_MOST_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
 class RowError:
-    """What is wrong, where: `row` is the line as a spreadsheet counts it (the header is 1)."""
+    """What is wrong, where: `row` is the line as a spreadsheet counts it (the header is 1).
+
+    The sentence for people is made from code and facts where languages are known, in
+    `inventory.services.verdicts`.
+    """
 
     row: int
     column: str
     code: str
-    detail: str
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +90,10 @@ class ImportFile:
 
 
 class _Refused(Exception):  # noqa: N818 - never leaves this file
-    def __init__(self, column: str, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.column, self.code, self.detail = column, code, detail
+    def __init__(self, column: str, code: str, /, **facts: object) -> None:
+        super().__init__(code)
+        self.column, self.code = column, code
+        self.facts = {name: str(value)[:_MOST_SHOWN] for name, value in facts.items()}
 
 
 def read_file(content: bytes) -> ImportFile:
@@ -100,12 +107,12 @@ def read_file(content: bytes) -> ImportFile:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        found.errors.append(RowError(line, "", "encoding", "The file is not UTF-8."))
+        found.errors.append(RowError(line, "", "encoding"))
         return found
     try:
         _read_rows(text, found)
     except csv.Error as error:
-        found.errors.append(RowError(found.row_count + 2, "", "csv", f"Not a CSV line: {error}."))
+        found.errors.append(RowError(found.row_count + 2, "", "csv", {"why": str(error)}))
     _check_across(found)
     found.errors.sort(key=lambda error: error.row)
     return found
@@ -122,32 +129,32 @@ def _read_rows(text: str, found: ImportFile) -> None:
             continue
         found.row_count += 1
         if found.row_count > MOST_ROWS:
-            detail = f"The file has more than {MOST_ROWS} rows; split it by site or cluster."
-            found.errors.append(RowError(reader.line_num, "", "too-many-rows", detail))
+            most = {"most": str(MOST_ROWS)}
+            found.errors.append(RowError(reader.line_num, "", "too-many-rows", most))
             return
         if len(values) != len(header):
-            detail = f"The row has {len(values)} fields, the header {len(header)}."
-            found.errors.append(RowError(reader.line_num, "", "field-count", detail))
+            counts = {"found": str(len(values)), "expected": str(len(header))}
+            found.errors.append(RowError(reader.line_num, "", "field-count", counts))
             continue
         try:
             cells = {name: value.strip() for name, value in zip(header, values, strict=True)}
             found.rows.append(_row(reader.line_num, cells))
         except _Refused as error:
-            found.errors.append(RowError(reader.line_num, error.column, error.code, error.detail))
+            found.errors.append(RowError(reader.line_num, error.column, error.code, error.facts))
 
 
 def _header_errors(header: list[str]) -> Iterator[RowError]:
     for name in NEEDED:
         if name not in header:
-            yield RowError(1, name, "column-missing", f"The column '{name}' is missing.")
+            yield RowError(1, name, "column-missing", {"column": name})
     for name in header:
         if name not in COLUMNS:
             near = difflib.get_close_matches(name, COLUMNS, n=1)
-            meant = f" Did you mean '{near[0]}'?" if near else ""
-            detail = f"The column '{name}' is unknown.{meant} Allowed: {', '.join(COLUMNS)}."
-            yield RowError(1, name[:50], "column-unknown", detail)
+            facts = {"column": name[:50], "allowed": ", ".join(COLUMNS)}
+            code = "column-misspelt" if near else "column-unknown"
+            yield RowError(1, name[:50], code, facts | {"near": near[0] if near else ""})
         elif header.count(name) > 1:
-            yield RowError(1, name, "column-twice", f"The column '{name}' is there twice.")
+            yield RowError(1, name, "column-twice", {"column": name})
 
 
 def _row(line: int, cells: Mapping[str, str]) -> ImportRow:
@@ -155,12 +162,11 @@ def _row(line: int, cells: Mapping[str, str]) -> ImportRow:
         _check_text(name, value)
     for name in NEEDED:
         if not cells[name]:
-            raise _Refused(name, "missing", f"The column '{name}' is empty.")
+            raise _Refused(name, "missing", column=name)
     count = _whole(cells, "accelerators", most=MOST_ACCELERATORS)
     serials = _list(cells, "serials", most=128)
     if serials and len(serials) != count:
-        detail = f"There are {len(serials)} serials for {count} accelerators."
-        raise _Refused("serials", "serial-count", detail)
+        raise _Refused("serials", "serial-count", serials=len(serials), accelerators=count)
     return ImportRow(
         row=line,
         site=cells["site"],
@@ -181,16 +187,14 @@ def _row(line: int, cells: Mapping[str, str]) -> ImportRow:
 def _site(cells: Mapping[str, str]) -> dict[str, Any]:
     country = cells.get("country", "")
     if country and not (len(country) == 2 and country.isascii() and country.isupper()):
-        detail = f"'{country}' is not a country. Write two capital letters, like KR."
-        raise _Refused("country", "country", detail)
+        raise _Refused("country", "country", value=country)
     pue = _decimal(cells, "pue", least=Decimal(1), most=Decimal(10))
     tariff = _decimal(cells, "tariff_per_kwh", least=Decimal(0), most=Decimal(100_000))
     currency = cells.get("currency", "")
     if tariff is not None and not (
         len(currency) == 3 and currency.isascii() and currency.isupper()
     ):
-        detail = f"'{currency}' is not a currency. Write three capital letters, like KRW."
-        raise _Refused("currency", "currency", detail)
+        raise _Refused("currency", "currency", value=currency)
     described = {
         "name": cells.get("site_name", ""),
         "country": country,
@@ -209,29 +213,22 @@ def _cluster(cells: Mapping[str, str]) -> dict[str, Any]:
 
 def _check_text(name: str, value: str) -> None:
     if "\x00" in value:
-        raise _Refused(name, "text", f"The column '{name}' holds a zero byte.")
+        raise _Refused(name, "text", column=name)
     if value.startswith(_FORMULA) and name not in ("pue", "tariff_per_kwh", "accelerators"):
-        detail = (
-            f"'{value[:50]}' starts with {value[0]!r}, which a spreadsheet takes for a formula."
-        )
-        raise _Refused(name, "formula", detail)
-    if len(value) > _LENGTHS.get(name, 16_384):
-        raise _Refused(name, "too-long", f"The column '{name}' is longer than {_LENGTHS[name]}.")
-    if name in ("site", "cluster") and not value.replace("-", "").replace("_", "").isalnum():
-        detail = f"'{value}' is not a short name. Use letters, digits, '-' and '_'."
-        raise (
-            _Refused(name, "slug", detail)
-            if value
-            else _Refused(name, "missing", f"The column '{name}' is empty.")
-        )
+        raise _Refused(name, "formula", value=value[:50], first=value[0])
+    most = _LENGTHS.get(name, _LONGEST_CELL)
+    if len(value) > most:
+        raise _Refused(name, "too-long", column=name, most=most)
+    is_slug = value.replace("-", "").replace("_", "").isalnum() and value.isascii()
+    if name in ("site", "cluster") and value and not is_slug:
+        raise _Refused(name, "slug", value=value)
 
 
 def _whole(cells: Mapping[str, str], name: str, *, most: int) -> int:
     text = cells[name]
     if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:9]) <= most:
-        detail = f"'{text[:50]}' is not a whole number from 1 to {most}."
-        code = "no-accelerators" if text.strip("0") == "" else "number"
-        raise _Refused(name, code, detail)
+        code = "no-accelerators" if text.strip("0") == "" else "whole-number"
+        raise _Refused(name, code, value=text[:50], most=most)
     return int(text)
 
 
@@ -246,23 +243,21 @@ def _decimal(
     except InvalidOperation:
         value = Decimal("NaN")
     if not value.is_finite() or not least <= value <= most:
-        detail = f"'{text[:50]}' is not a number from {least} to {most}, written like 1.35."
-        raise _Refused(name, "number", detail)
+        raise _Refused(name, "number", value=text[:50], least=least, most=most)
     return value
 
 
 def _choice(cells: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
     text = cells.get(name, "")
     if text and text not in allowed:
-        detail = f"'{text[:50]}' is not allowed. Allowed: {', '.join(allowed)}."
-        raise _Refused(name, "choice", detail)
+        raise _Refused(name, "choice", value=text[:50], allowed=", ".join(allowed))
     return text
 
 
 def _list(cells: Mapping[str, str], name: str, *, most: int) -> tuple[str, ...]:
     texts = tuple(text.strip() for text in cells.get(name, "").split(";") if text.strip())
     if any(len(text) > most for text in texts):
-        raise _Refused(name, "too-long", f"A value in '{name}' is longer than {most}.")
+        raise _Refused(name, "too-long", column=name, most=most)
     return texts
 
 
@@ -289,23 +284,19 @@ def _check_across(found: ImportFile) -> None:
 def _node_again(row: ImportRow, other: ImportRow | None) -> RowError | None:
     if other is None:
         return None
-    if other.vendor != row.vendor:
-        detail = (
-            f"A node has accelerators of one vendor: row {other.row} says {other.vendor} for "
-            f"{row.hostname}, this row {row.vendor}."
-        )
-        return RowError(row.row, "vendor", "two-vendors", detail)
-    detail = f"The node {row.hostname} of the cluster {row.cluster} is in row {other.row} already."
-    return RowError(row.row, "hostname", "node-twice", detail)
+    facts = {"node": row.hostname, "cluster": row.cluster, "row": str(other.row)}
+    if other.vendor == row.vendor:
+        return RowError(row.row, "hostname", "node-twice", facts)
+    vendors = {"vendor": other.vendor, "other_vendor": row.vendor}
+    return RowError(row.row, "vendor", "two-vendors", facts | vendors)
 
 
 def _serial_again(row: ImportRow, serials: dict[tuple[str, str], int]) -> RowError | None:
     for serial in row.serials:
         if (row.vendor, serial) in serials:
-            where = serials[row.vendor, serial]
-            place = "this row" if where == row.row else f"row {where}"
-            detail = f"The serial {serial} of {row.vendor} is in {place} already."
-            return RowError(row.row, "serials", "serial-twice", detail)
+            where = str(serials[row.vendor, serial])
+            facts = {"serial": serial, "vendor": row.vendor, "row": where}
+            return RowError(row.row, "serials", "serial-twice", facts)
         serials[row.vendor, serial] = row.row
     return None
 
@@ -316,5 +307,5 @@ def _site_again(row: ImportRow, sites: dict[str, ImportRow]) -> RowError | None:
     other = sites.setdefault(row.site, row)
     if other.new_site == row.new_site:
         return None
-    detail = f"The site {row.site} is described in another way in row {other.row}."
-    return RowError(row.row, "site", "site-differs", detail)
+    facts = {"site": row.site, "row": str(other.row)}
+    return RowError(row.row, "site", "site-differs", facts)

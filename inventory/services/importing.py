@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -20,6 +20,7 @@ from inventory.discovery.file_import import (
 )
 from inventory.errors import ImportTooLargeError
 from inventory.models import Accelerator, AcceleratorModel, Cluster, ImportRun, Node, Site
+from inventory.services import verdicts
 from inventory.services.placing import check_values, node_type_for, place_node, sentences
 from inventory.vendors import vendors
 
@@ -41,9 +42,10 @@ class _Known:
 def import_file(*, content: bytes, file_name: str = "", dry_run: bool, actor: "User") -> ImportRun:
     """Check a CSV file and, unless `dry_run`, store all of it; one wrong row refuses the file.
 
-    A node that exists exactly as the file says counts as unchanged, so the same file may be sent
-    again. Returns the run with its errors (row, column, code, detail); raises ImportTooLargeError
-    or NotPermittedError. Columns: `inventory.discovery.file_import`.
+    A node that exists with the same model and number of accelerators counts as unchanged, so the
+    same file may be sent again. Returns the run with its errors (row, column, code, detail in the
+    language of the moment); raises ImportTooLargeError or NotPermittedError. Columns:
+    `inventory.discovery.file_import`.
     """
     permissions.require(actor, "inventory.import_node")
     if len(content) > MOST_BYTES:
@@ -74,7 +76,7 @@ class _UndoError(Exception):
 
 def _finish(run: ImportRun, created: Counter[str], errors: Sequence[RowError]) -> ImportRun:
     run.created = {} if errors else dict(created)
-    run.errors = [asdict(error) for error in errors[:MOST_ERRORS]]
+    run.errors = [verdicts.shown(error) for error in errors[:MOST_ERRORS]]
     run.error_count = len(errors)
     if errors:
         run.state = ImportRun.State.REFUSED
@@ -128,62 +130,51 @@ def _known(rows: Sequence[ImportRow]) -> _Known:
 def _named(row: ImportRow, known: _Known) -> RowError | None:
     """Vendor and model are known and belong together; site and cluster exist or are described."""
     if row.vendor not in vendors():
-        detail = f"The vendor '{row.vendor}' is unknown. Known: {', '.join(vendors())}."
-        return RowError(row.row, "vendor", "unknown-vendor", detail)
+        facts = {"vendor": row.vendor, "allowed": ", ".join(vendors())}
+        return RowError(row.row, "vendor", "unknown-vendor", facts)
     model = known.models.get(row.model)
     if model is None:
         offered = sorted(slug for slug, each in known.models.items() if each.vendor == row.vendor)
-        detail = (
-            f"The accelerator model '{row.model}' is unknown. "
-            f"Models of {row.vendor}: {', '.join(offered) or 'none; load the catalogue'}."
-        )
-        return RowError(row.row, "model", "unknown-model", detail)
+        facts = {"model": row.model, "vendor": row.vendor, "allowed": _listed(offered)}
+        return RowError(row.row, "model", "unknown-model", facts)
     if model.vendor != row.vendor:
-        detail = f"The model {row.model} is of {model.vendor}, not of {row.vendor}."
-        return RowError(row.row, "model", "model-of-other-vendor", detail)
+        facts = {"model": row.model, "vendor": row.vendor, "other_vendor": model.vendor}
+        return RowError(row.row, "model", "model-of-other-vendor", facts)
     return _placed(row, known)
 
 
 def _placed(row: ImportRow, known: _Known) -> RowError | None:
     cluster = known.clusters.get(row.cluster)
     if row.site not in known.sites and not row.new_site.get("country"):
-        detail = (
-            f"The site '{row.site}' does not exist. Give site_name and country to make it, or one "
-            f"of: {', '.join(sorted(known.sites)) or 'none yet'}."
-        )
-        return RowError(row.row, "site", "unknown-site", detail)
+        facts = {"site": row.site, "allowed": _listed(sorted(known.sites))}
+        return RowError(row.row, "site", "unknown-site", facts)
     if cluster is None and not row.new_cluster:
-        detail = (
-            f"The cluster '{row.cluster}' does not exist. Give cluster_kind to make it, or one "
-            f"of: {', '.join(sorted(known.clusters)) or 'none yet'}."
-        )
-        return RowError(row.row, "cluster", "unknown-cluster", detail)
+        facts = {"cluster": row.cluster, "allowed": _listed(sorted(known.clusters))}
+        return RowError(row.row, "cluster", "unknown-cluster", facts)
     if cluster is not None and cluster.site.slug != row.site:
-        detail = f"The cluster {row.cluster} is at the site {cluster.site.slug}, not {row.site}."
-        return RowError(row.row, "cluster", "cluster-of-other-site", detail)
+        facts = {"cluster": row.cluster, "site": cluster.site.slug, "other_site": row.site}
+        return RowError(row.row, "cluster", "cluster-of-other-site", facts)
     return None
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "–"  # noqa: RUF001 - a dash for an empty list
 
 
 def _existing(row: ImportRow, known: _Known) -> RowError | None:
     """Nothing that exists stands in the way; the node itself may exist exactly like this."""
     node = known.nodes.get((row.cluster, row.hostname.lower()))
     if node is not None and node.vendor != row.vendor:
-        detail = (
-            f"A node has accelerators of one vendor: {row.hostname} exists with {node.vendor}, "
-            f"the row says {row.vendor}."
-        )
-        return RowError(row.row, "vendor", "two-vendors", detail)
+        facts = {"node": row.hostname, "vendor": node.vendor, "other_vendor": row.vendor}
+        return RowError(row.row, "vendor", "other-vendor-exists", facts)
     if node is not None and not _is_same(node, row):
-        detail = (
-            f"The node {row.hostname} exists with {node.node_type.name}; an import only adds. "
-            "Change the node itself, or leave the row out."
-        )
-        return RowError(row.row, "hostname", "node-differs", detail)
+        facts = {"node": row.hostname, "node_type": node.node_type.name}
+        return RowError(row.row, "hostname", "node-differs", facts)
     for serial in row.serials:
         device = known.serials.get((row.vendor, serial))
         if device is not None and device.node_id != (node.pk if node else None):
-            detail = f"The serial {serial} of {row.vendor} belongs to {device} already."
-            return RowError(row.row, "serials", "serial-in-use", detail)
+            facts = {"serial": serial, "vendor": row.vendor, "accelerator": str(device)}
+            return RowError(row.row, "serials", "serial-in-use", facts)
     return None
 
 
@@ -211,7 +202,7 @@ def _place(
         )
     except DomainError as error:
         # Somebody added the same thing since the file was checked, or a text does not fit.
-        return RowError(row.row, "", error.code, str(error))
+        return RowError(row.row, "", "refused", {"why": str(error)})
     created["nodes"] += 1
     created["accelerators"] += row.accelerators
     audit.record(

@@ -9,7 +9,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from inventory import services
-from inventory.models import Finding, Node
+from inventory.models import Finding, Node, Observation
 from tests.factories import make_api_client, make_ben, make_olga
 from tests.inventory.factories import found_node, make_cluster, make_node
 
@@ -87,9 +87,27 @@ def test_a_list_needs_the_same_queries_at_50_and_at_200_rows(client: APIClient) 
     assert queries_for(50) == queries_for(200)
 
 
+def test_observations_are_listed_as_they_came_in_constant_queries(client: APIClient) -> None:
+    node = missing(accelerators=1)
+
+    def queries_for(count: int) -> int:
+        for _ in range(count - Observation.objects.count()):
+            found = found_node(node, seen_at=timezone.now())
+            services.record_observation(cluster_id=node.cluster_id, found=found)
+        with CaptureQueriesContext(connection) as queries:
+            body = client.get(f"/api/v1/observations?node={node.pk}&page_size=1000").json()
+        assert len(body["items"]) == count
+        assert body["items"][-1]["content"]["accelerators"] == []
+        return len(queries)
+
+    client.get("/api/v1/observations")
+    assert queries_for(50) == queries_for(200)
+
+
 def test_ben_sees_no_finding() -> None:
     missing(accelerators=1)
     ben = make_api_client(make_ben())
 
     assert ben.get("/api/v1/findings").status_code == 403
+    assert ben.get("/api/v1/observations").status_code == 403
     assert post(ben, f"{Finding.objects.get().pk}/accept").status_code == 404

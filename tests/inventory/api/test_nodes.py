@@ -120,6 +120,18 @@ def test_the_way_of_a_node(client: APIClient) -> None:
     assert states == ["cordoned", "ready", "draining", "retired"]
 
 
+def test_a_deleted_node_is_retired_and_deleting_again_changes_nothing(client: APIClient) -> None:
+    node = make_node()
+    reason = {"X-Change-Reason": "sold"}
+
+    first = client.delete(f"/api/v1/nodes/{node.pk}", headers=reason)
+    second = client.delete(f"/api/v1/nodes/{node.pk}", headers=reason)
+
+    node.refresh_from_db()
+    assert (first.status_code, second.status_code, node.state) == (204, 204, "retired")
+    assert client.delete(f"/api/v1/nodes/{node.pk}").status_code == 422
+
+
 def test_a_dry_run_shows_the_result_and_changes_nothing(client: APIClient) -> None:
     node = make_node()
 

@@ -111,7 +111,7 @@ def existing() -> None:
             "at the site kr-1", id="cluster-of-other-site",
         ),
         pytest.param(
-            "kr-1,,seoul-1,,gpu-1,nvidia,nvidia-l4,2,", "vendor", "two-vendors",
+            "kr-1,,seoul-1,,gpu-1,nvidia,nvidia-l4,2,", "vendor", "other-vendor-exists",
             "gpu-1 exists with amd", id="node-with-two-vendors",
         ),
         pytest.param(
@@ -124,7 +124,7 @@ def existing() -> None:
         ),
         pytest.param(
             "kr-1,,seoul-1,,gpu-9,amd,amd-mi325x,0,", "accelerators", "no-accelerators",
-            "'0' is not a whole number", id="no-accelerators",
+            "Give 1 to 64", id="no-accelerators",
         ),
     ],
 )  # fmt: skip
