@@ -5,6 +5,7 @@ import asyncio
 import json
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -32,8 +33,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError, StateFolderBusyError) as error:
         logger.error("%s", error)  # noqa: TRY400 - the sentence is the whole story
         return 2
+    _raise_file_limit()
     with lock:
         return uvloop.run(_run(options, token))
+
+
+def _raise_file_limit() -> None:
+    """A stream needs two sockets; the usual soft limit of 1,024 files would end at 500 streams."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _parser() -> argparse.ArgumentParser:

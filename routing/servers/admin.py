@@ -12,7 +12,8 @@ from routing.core.document import DocumentError
 from routing.servers import clock, metrics
 from routing.servers.documents import LoadedPool, VersionNotNewerError
 from routing.servers.errors import problem
-from routing.servers.http import Connection, HttpRequest
+from routing.servers.http import Connection
+from routing.servers.http_parts import HttpRequest
 from routing.servers.spool import AcknowledgeError
 from routing.servers.state import RouterState
 

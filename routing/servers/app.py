@@ -8,7 +8,8 @@ from routing.servers.admin import AdminPort
 from routing.servers.decisions import DecisionRing
 from routing.servers.documents import Directory
 from routing.servers.errors import openai_error_body, problem_body
-from routing.servers.http import HttpServer, ServerLimits
+from routing.servers.http import HttpServer
+from routing.servers.http_parts import ServerLimits
 from routing.servers.metrics import RouterMetrics
 from routing.servers.public import PublicPort
 from routing.servers.scrape import Scraper

@@ -13,7 +13,7 @@ from routing.core.request import InferenceRequest
 from routing.servers import clock
 from routing.servers.documents import Access, KeyRefusedError, LoadedPool
 from routing.servers.errors import ApiError
-from routing.servers.http import HttpRequest
+from routing.servers.http_parts import HttpRequest
 from routing.servers.state import RouterState
 
 COMPLETION_PATHS = ("/v1/chat/completions", "/v1/completions")

@@ -10,67 +10,23 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from email.utils import formatdate
-from http import HTTPStatus
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import httptools
+
+from routing.servers.http_parts import HttpRequest, Producer, ServerLimits, status_line
 
 logger = logging.getLogger(__name__)
 
 WRITE_HIGH_WATER = 256 * 1024
 LINGER_SECONDS = 1.0
 TICK_SECONDS = 1.0
-
-_STATUS_LINES = {
-    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
-}
-
 _UPGRADE = (400, "Upgrading the connection is not offered; speak HTTP/1.1 without 'upgrade'.")
-
-
-def _status_line(status: int) -> bytes:
-    """Engines may answer with a number that has no standard phrase."""
-    return _STATUS_LINES.get(status) or b"HTTP/1.1 %d Unknown\r\n" % status
-
-
-@dataclass(slots=True, kw_only=True)
-class HttpRequest:
-    """A complete request; header names are lower case, of equal ones the last counts."""
-
-    method: str
-    path: str
-    query: str
-    headers: dict[bytes, bytes]
-    body: bytes
-
-
-class Producer(Protocol):
-    """Where the bytes of a streamed answer come from."""
-
-    def pause_reading(self) -> None:
-        """Stop; the client does not keep up."""
-
-    def resume_reading(self) -> None:
-        """Go on."""
-
 
 Handler = Callable[[HttpRequest, "Connection"], Coroutine[Any, Any, None]]
 ErrorBody = Callable[[int, str], bytes]
 """Status and sentence to the JSON body of an error that the server itself reports."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerLimits:
-    """Bounds of a server; `body_bytes` is asked per request because documents change it."""
-
-    body_bytes: Callable[[], int]
-    header_bytes: int = 64 * 1024
-    idle_seconds: float = 75.0
-    request_seconds: float = 120.0
-    """Time in which a started request must have arrived completely."""
-    connections: int = 16_384
 
 
 class HttpServer:
@@ -82,6 +38,7 @@ class HttpServer:
         self.error_body = error_body
         self.connections: set[Connection] = set()
         self.closing = False
+        self.held_bytes = 0
         self.date_line = b""
         self._server: asyncio.Server | None = None
         self._ticker: asyncio.TimerHandle | None = None
@@ -139,6 +96,7 @@ class Connection(asyncio.Protocol):
         self._discarding = False
         self._active_at = self._loop.time()
         self._head_bytes = 0
+        self._held_bytes = 0
         self._keep_alive = True
         self._chunked = True
         self._reading = True
@@ -166,6 +124,7 @@ class Connection(asyncio.Protocol):
         self.closed = True
         self.server.connections.discard(self)
         self._queue.clear()
+        self._release(self._held_bytes)
         if self._task:
             self._task.cancel()
 
@@ -238,8 +197,16 @@ class Connection(asyncio.Protocol):
         if self._body_bytes > self.server.limits.body_bytes():
             self._failure = (413, self._too_long())
             self._body.clear()
+        elif self.server.held_bytes + len(body) > self.server.limits.held_bytes:
+            self._failure = (503, "The server holds as many bytes of requests as it may.")
         elif not self._failure:
             self._body.append(body)
+            self._held_bytes += len(body)
+            self.server.held_bytes += len(body)
+
+    def _release(self, size: int) -> None:
+        self._held_bytes -= size
+        self.server.held_bytes -= size
 
     def on_message_complete(self) -> None:
         self._receiving = False
@@ -282,6 +249,7 @@ class Connection(asyncio.Protocol):
             self._active_at = self._loop.time()
         if self.closed:
             return
+        self._release(len(request.body))
         if not self._keep_alive:
             self.transport.close()
         elif self._queue:
@@ -305,6 +273,7 @@ class Connection(asyncio.Protocol):
         """Answer, then swallow for a moment what the client still sends, so that it reads it."""
         self._discarding = True
         self._queue.clear()
+        self._release(self._held_bytes)
         if self._task:
             self.abort()
             return
@@ -330,7 +299,7 @@ class Connection(asyncio.Protocol):
         self.answered = True
         self.transport.write(
             b"%bcontent-type: %b\r\ncontent-length: %d\r\n%b%b\r\n%b"
-            % (_status_line(status), content_type, len(body), headers, self._common(), body)
+            % (status_line(status), content_type, len(body), headers, self._common(), body)
         )
 
     def open_stream(self, status: int, *, content_type: bytes, headers: bytes = b"") -> None:
@@ -342,7 +311,7 @@ class Connection(asyncio.Protocol):
             framing, self._keep_alive = b"", False
         self.transport.write(
             b"%bcontent-type: %b\r\ncache-control: no-cache\r\n%b%b%b\r\n"
-            % (_status_line(status), content_type, framing, headers, self._common())
+            % (status_line(status), content_type, framing, headers, self._common())
         )
 
     def send(self, data: bytes) -> None:
@@ -387,7 +356,10 @@ class Connection(asyncio.Protocol):
         if self._task or self._discarding:
             return
         limits = self.server.limits
-        if self._receiving and now - self._begun_at > limits.request_seconds:
+        if self.transport.get_write_buffer_size():
+            if now - self._active_at > limits.flush_seconds:
+                self.abort()
+        elif self._receiving and now - self._begun_at > limits.request_seconds:
             self._refuse(408, "The request did not arrive in time.")
         elif not self._receiving and now - self._active_at > limits.idle_seconds:
             self.transport.close()

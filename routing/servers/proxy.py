@@ -78,11 +78,10 @@ def decide(
     state: RouterState, call: Call, *, excluded: frozenset[str] = frozenset(), attempt: int = 1
 ) -> Decision:
     """Choose for a call, timed and, if it is due, recorded."""
-    started = clock.precise()
     now = clock.monotonic()
     decision = call.pool.router.decide(call.request, now=now, exclude=excluded)
     metrics, pool = state.metrics, decision.pool
-    metrics.decision_time(pool, decision.policy).observe(clock.precise() - started)
+    metrics.decision_time(pool, decision.policy).observe(clock.monotonic() - now)
     reason = decision.refusal.code if decision.refusal else "chosen"
     metrics.decision(pool, decision.policy, reason).inc()
     state.decisions.offer(decision, attempt=attempt, now=now, unix_now=clock.unix_now())

@@ -9,7 +9,8 @@ from routing.servers import calls, clock, proxy
 from routing.servers.calls import COMPLETION_PATHS
 from routing.servers.documents import LoadedPool
 from routing.servers.errors import ApiError
-from routing.servers.http import Connection, HttpRequest
+from routing.servers.http import Connection
+from routing.servers.http_parts import HttpRequest
 from routing.servers.proxy import EngineAnswerError
 from routing.servers.state import RouterState
 

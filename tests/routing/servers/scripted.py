@@ -12,7 +12,8 @@ import msgspec
 
 from routing.core.document import PoolDocument, encode_document
 from routing.servers.app import Router, RouterOptions
-from routing.servers.http import Connection, HttpRequest, HttpServer, ServerLimits
+from routing.servers.http import Connection, HttpServer
+from routing.servers.http_parts import HttpRequest, ServerLimits
 from tests.routing.servers.client import Answer, request
 
 ADMIN_TOKEN = "admin-token-of-the-tests"

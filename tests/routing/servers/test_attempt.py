@@ -13,7 +13,7 @@ from routing.servers import proxy
 from routing.servers.app import Router, RouterOptions
 from routing.servers.attempt import Attempt, Ending
 from routing.servers.calls import read_call
-from routing.servers.http import HttpRequest
+from routing.servers.http_parts import HttpRequest
 from routing.servers.state import RouterState
 from tests.routing.servers.scripted import (
     ADMIN_TOKEN,

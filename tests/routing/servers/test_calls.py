@@ -9,7 +9,7 @@ from routing.core.document import encode_document
 from routing.servers.app import Router, RouterOptions
 from routing.servers.calls import Call, read_call
 from routing.servers.errors import ApiError
-from routing.servers.http import HttpRequest
+from routing.servers.http_parts import HttpRequest
 from routing.servers.state import RouterState
 from tests.routing.servers.scripted import (
     ADMIN_TOKEN,

@@ -3,7 +3,8 @@
 import asyncio
 import json
 
-from routing.servers.http import Connection, HttpRequest
+from routing.servers.http import Connection
+from routing.servers.http_parts import HttpRequest
 from tests.routing.servers.client import RawClient, message
 from tests.routing.servers.scripted import (
     CHAT,

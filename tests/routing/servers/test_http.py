@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from routing.servers.http import Connection, HttpRequest, HttpServer, ServerLimits
+from routing.servers.http import Connection, HttpServer
+from routing.servers.http_parts import HttpRequest, ServerLimits
 from tests.routing.servers.client import RawClient, message, request
 
 Start = Callable[..., Awaitable[int]]
@@ -274,6 +275,55 @@ async def test_stopping_lets_a_running_request_end_and_idle_connections_close() 
 
     assert (answer.body, end) == (b"done", b"")
     assert not server.connections
+
+
+async def test_bodies_of_all_requests_together_are_bounded_and_given_back(start: Start) -> None:
+    go_on = asyncio.Event()
+
+    async def hold(received: HttpRequest, client: Connection) -> None:
+        await go_on.wait()
+        client.respond(200, b"done")
+
+    port = await start(hold, held_bytes=150)
+
+    async with RawClient(port) as first:
+        await first.send(message("POST", "/", b"x" * 100))
+        refused = await request(port, "POST", "/", b"x" * 100)
+        go_on.set()
+        held = await first.answer()
+        later = [(await first.request("POST", "/", b"x" * 100)).status for _ in range(3)]
+
+    assert (refused.status, held.status, later) == (503, 200, [200, 200, 200])
+
+
+async def test_a_client_that_leaves_in_the_middle_gives_its_bytes_back(start: Start) -> None:
+    port = await start(echo, held_bytes=150)
+
+    for _ in range(3):
+        async with RawClient(port) as client:
+            await client.send(b"POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 120\r\n\r\n")
+            await client.send(b"x" * 110)
+    async with asyncio.timeout(5):
+        while (answer := await request(port, "POST", "/", b"x" * 120)).status != 200:
+            await asyncio.sleep(0.01)
+
+    assert answer.status == 200
+
+
+async def test_a_reader_that_never_takes_the_end_of_an_answer_is_cut(start: Start) -> None:
+    async def large(received: HttpRequest, client: Connection) -> None:
+        client.respond(200, b"x" * 20_000_000)
+
+    port = await start(large, flush_seconds=0)
+
+    async with RawClient(port) as client:
+        await client.send(message("GET", "/"))
+        await client.head()
+        # Long enough for the server's tick; nothing is read meanwhile.
+        await asyncio.sleep(1.5)
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            async with asyncio.timeout(5):
+                await client.reader.readexactly(20_000_000)
 
 
 async def test_a_request_that_never_arrives_completely_is_ended(start: Start) -> None:

@@ -101,6 +101,10 @@ async def ask(router: Running, body: dict[str, Any]) -> Answer:
     return await request(router.port, "POST", CHAT, body, headers=CLIENT)
 
 
+async def state_of(router: Running) -> dict[str, Any]:
+    return (await request(router.admin_port, "GET", "/admin/state", headers=ADMIN)).json
+
+
 async def segments(router: Running) -> list[dict[str, Any]]:
     path = "/admin/usage-segments?after=0&limit=1000"
     return (await request(router.admin_port, "GET", path, headers=ADMIN)).json["segments"]
@@ -269,13 +273,15 @@ async def test_a_killed_engine_costs_no_request_that_had_no_byte_yet(
     router = await start(*router_arguments(tmp_path / "state", token_file))
     engines = {name: await start(*engine_arguments("both")) for name in ("a", "b")}
     await push(router, engines)
-    asking = [asyncio.create_task(ask(router, chat(max_tokens=40))) for _ in range(20)]
-    await asyncio.sleep(0.05)
+    asking = [asyncio.create_task(ask(router, chat(max_tokens=400))) for _ in range(20)]
+    async with asyncio.timeout(10):
+        while (await state_of(router))["leases_open"] < 20:
+            await asyncio.sleep(0.005)
 
     await engines["a"].end(signal.SIGKILL)
     answers = await asyncio.gather(*asking)
     more = [await ask(router, chat(max_tokens=2)) for _ in range(10)]
 
     assert {answer.status for answer in [*answers, *more]} == {200}
-    state = (await request(router.admin_port, "GET", "/admin/state", headers=ADMIN)).json
+    state = await state_of(router)
     assert (state["requests"]["failed"], state["leases_open"]) == (0, 0)

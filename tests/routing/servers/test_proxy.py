@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from routing.servers.http import Connection, HttpRequest
+from routing.servers.http import Connection
+from routing.servers.http_parts import HttpRequest
 from tests.routing.servers.client import RawClient, message
 from tests.routing.servers.scripted import (
     CHAT,
@@ -272,13 +273,14 @@ async def test_a_kept_connection_that_the_engine_closed_is_replaced_unseen(stage
 
 
 async def test_a_client_that_reads_slowly_gets_every_event(stage: Stage) -> None:
-    count = 3000
+    count, is_full = 1500, asyncio.Event()
 
     async def flood(engine: Engine, received: HttpRequest, client: Connection) -> None:
         client.open_stream(200, content_type=b"text/event-stream")
         for number in range(count):
-            client.send(event({"content": f"{number} " + "x" * 1000}))
+            client.send(event({"content": f"{number} " + "x" * 20_000}))
             while client.paused:
+                is_full.set()
                 await asyncio.sleep(0.001)
         client.close_stream()
 
@@ -287,7 +289,8 @@ async def test_a_client_that_reads_slowly_gets_every_event(stage: Stage) -> None
 
     async with RawClient(stage.router.port) as client:
         await client.send(message("POST", CHAT, chat(stream=True), headers=AUTHORIZED))
-        await asyncio.sleep(0.2)
+        async with asyncio.timeout(10):
+            await is_full.wait()
         answer = await client.answer()
 
     assert len(answer.events) == count
