@@ -122,7 +122,11 @@ class Knowledge:
             self.index.clear(instance.slot)
 
     def refresh(self, *, now: float) -> None:
-        """Turn readings that are too old into unknown; looks at most once a second."""
+        """Let time pass: prompts that are probably computed, readings that are too old.
+
+        The latter are looked at once a second.
+        """
+        self.leases.settle(self.table, now=now)
         if now >= self._next_expiry:
             self._next_expiry = now + 1.0
             self.engines.expire(self.table, now=now)

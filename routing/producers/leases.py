@@ -4,6 +4,8 @@ Every amount that a lease adds sits in a `Holding`, which is taken back exactly 
 order of prefill end, first token, end, abort and death of the instance.
 """
 
+import heapq
+import math
 from collections import Counter
 
 from routing.core.decision import Decision
@@ -19,6 +21,8 @@ class LeaseBook:
         self._open: dict[int, Lease] = {}
         self._of_tenant: Counter[str] = Counter()
         self._last = 0
+        self._settling: list[tuple[float, int]] = []
+        """When the prompts of requests that are not streamed are probably computed."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -56,8 +60,21 @@ class LeaseBook:
         for holding in lease.holdings:
             holding.take(table, now=now)
         self._open[lease.number] = lease
+        if not request.parsed.stream and math.isfinite(predicted.ttft_seconds):
+            heapq.heappush(self._settling, (now + predicted.ttft_seconds, lease.number))
         self._of_tenant[request.tenant] += 1
         return lease
+
+    def settle(self, table: EndpointTable, *, now: float) -> None:
+        """Take prompts for computed whose predicted time has passed, where no stream tells.
+
+        Only the prompt's share is given back: the lease itself never ends by time.
+        """
+        while self._settling and self._settling[0][0] <= now:
+            _, number = heapq.heappop(self._settling)
+            lease = self._open.get(number)
+            if lease is not None and (lease.prefill is None or lease.prefill_done_at is not None):
+                self._prompt_arrived(table, lease, now=now)
 
     def prompt_done(self, table: EndpointTable, lease: Lease, *, now: float) -> None:
         """The prompt is computed: its prefill work is no longer ahead of anybody."""
@@ -68,14 +85,17 @@ class LeaseBook:
 
     def first_token(self, table: EndpointTable, lease: Lease, *, now: float) -> None:
         """The destination has the KV: a prefill end holds nothing for it any more."""
-        self.prompt_done(table, lease, now=now)
-        for holding in lease.holdings[2:]:
-            holding.release(table, now=now)
+        self._prompt_arrived(table, lease, now=now)
         lease.first_token_at = now
         row = lease.destination.row
         if row >= 0:
             table.integrate(row, now)
             lease.at_first_token = _integrals(table, row)
+
+    def _prompt_arrived(self, table: EndpointTable, lease: Lease, *, now: float) -> None:
+        self.prompt_done(table, lease, now=now)
+        for holding in lease.holdings[2:]:
+            holding.release(table, now=now)
 
     def tokens(self, table: EndpointTable, lease: Lease, count: int) -> None:
         """Count output; what is still expected shrinks by it."""

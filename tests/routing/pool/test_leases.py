@@ -233,3 +233,35 @@ def test_a_tenants_rate_refuses_with_the_time_to_come_back() -> None:
     assert refused.code == "tenant-rate"
     assert refused.retry_after_seconds == pytest.approx(1.0)
     assert later.refusal is None
+
+
+def test_the_prompt_of_a_request_that_is_not_streamed_stops_counting_when_it_is_due() -> None:
+    router = make_router(endpoint_dict("a"))
+    request = make_request("word " * 6000)
+    decision = router.decide(request, now=0.0)
+    router.begin(request, decision, now=0.0)
+    table = router._known.table
+    due = decision.predicted.ttft_seconds
+
+    router.decide(request, now=0.9 * due)
+    before = table.prefill_tokens.tolist()
+    router.decide(request, now=1.1 * due)
+
+    assert before == [request.parsed.prompt_tokens]
+    assert table.prefill_tokens.tolist() == [0]
+    assert table.sequences.tolist() == [1]
+    assert router.leases_open == 1
+
+
+def test_a_request_that_is_not_streamed_teaches_no_speed_but_its_cache() -> None:
+    router = make_router(endpoint_dict("a"))
+    request = make_request("word " * 6000)
+    lease = router.begin(request, router.decide(request, now=0.0), now=0.0)
+
+    router.end(
+        lease, now=30.0, outcome="ok", prompt_tokens=7500, cached_tokens=0, completion_tokens=99
+    )
+
+    state = router.snapshot(now=30.0)["endpoints"][0]
+    assert state["speeds"]["source"] == "prior"
+    assert router.decide(request, now=31.0).predicted.hit_tokens > 0
