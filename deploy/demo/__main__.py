@@ -46,6 +46,10 @@ def _run(installation: Installation, started: float) -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.config.settings")
     django.setup()
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    from deploy.demo import tables  # needs Django
+
+    say("Bringing the tables up to date …")
+    tables.migrate()
     from deploy.demo.show import Show  # needs Django
 
     return Show(installation, say=say, started=started).run()

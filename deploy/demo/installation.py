@@ -2,15 +2,12 @@
 
 import os
 import secrets
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 
 import httpx
 
 from controlplane.config.embedded import postgres, valkey
-from controlplane.config.embedded.places import PROJECT
 from deploy.demo import leftovers
 from deploy.demo.options import ROUTERS, Options, check_ports, environment_of
 from deploy.demo.supervision import Supervision
@@ -34,15 +31,13 @@ class Installation:
         self.supervision = Supervision(options, self.environment)
 
     def start(self) -> None:
-        """Servers, tables, then every other process. Raises OptionsError or InstallationError."""
+        """The servers, and nothing that needs tables. Raises OptionsError or InstallationError."""
         leftovers.end(self.supervision.folder)
         check_ports(self.options)
         self._say("Starting PostgreSQL 18 and Valkey 9 …")
         self.supervision.start()
         self._until(postgres.is_running, "postgres")
         self._until(valkey.is_running, "valkey")
-        self._say("Bringing the tables up to date …")
-        self._migrate()
         for router in ROUTERS:
             self.router_token(router)
 
@@ -62,19 +57,6 @@ class Installation:
             path.touch(mode=0o600)
             path.write_text(secrets.token_hex(32))
         return path.read_text().strip()
-
-    def _migrate(self) -> None:
-        done = subprocess.run(
-            [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
-            cwd=PROJECT, env=self.environment, capture_output=True, text=True, check=False,
-            timeout=120,
-        )  # fmt: skip
-        if done.returncode:
-            last = done.stderr.strip().splitlines()[-1:] or ["no output"]
-            raise InstallationError(
-                f"The tables could not be brought up to date: {last[0]} "
-                "If the data is of an older version, 'make demo-reset' starts afresh."
-            )
 
     def _web_answers(self) -> bool:
         try:
