@@ -35,7 +35,7 @@ _KEPT_FLOATS: Final = (
     "others",
     "others_waiting",
     "observed_at",
-    "capacity_tokens",
+    "reported_capacity_tokens",
     "reported_block_tokens",
     "trust",
     "open_until",
@@ -92,6 +92,7 @@ class EndpointTable:
     """Those of them that wait."""
     observed_at: Floats
     reported_block_tokens: Floats
+    reported_capacity_tokens: Floats
     capacity_tokens: Floats
     """KV tokens: what the engine reports, else the document; NaN if neither does."""
     # What this router knows.
@@ -171,6 +172,13 @@ class EndpointTable:
         here, there = list(rows.keys()), list(rows.values())
         for name in (*_KEPT_COUNTS, *_KEPT_FLOATS):
             getattr(self, name)[here] = getattr(old, name)[there]
+        known = ~np.isnan(self.reported_capacity_tokens)
+        self.capacity_tokens[known] = self.reported_capacity_tokens[known]
+
+    def report_capacity(self, row: int, tokens: int) -> None:
+        """The engine's own figure, which goes before the document's."""
+        self.reported_capacity_tokens[row] = tokens
+        self.capacity_tokens[row] = tokens
 
     def integrate(self, row: int, now: float) -> None:
         """Bring the time integrals of one row up to `now`, before its counts change."""

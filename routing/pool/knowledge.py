@@ -81,6 +81,9 @@ class Knowledge:
         self._forget_the_gone(now=now)
         self.tenants.apply(document.tenants, now=now)
         self.bytes_per_token.first_guess = document.prompt_identity.bytes_per_token
+        for instance, tokens in zip(instances, self.table.capacity_tokens.tolist(), strict=True):
+            known_tokens = UNKNOWN_CAPACITY_TOKENS if math.isnan(tokens) else tokens
+            self.index.set_capacity(instance.slot, self.blocks(known_tokens))
         if document.prompt_identity != old.prompt_identity:
             # Keys of another chunk size never match again.
             self.forget_prefixes()

@@ -31,7 +31,7 @@ class EngineLoad:
         table.waiting[row] = _number(signals.waiting)
         table.kv_usage[row] = _number(signals.kv_usage)
         if signals.kv_capacity_tokens is not None:
-            table.capacity_tokens[row] = signals.kv_capacity_tokens
+            table.report_capacity(row, signals.kv_capacity_tokens)
         if signals.block_size_tokens is not None:
             table.reported_block_tokens[row] = signals.block_size_tokens
         self._observe_others(table, instance, signals)

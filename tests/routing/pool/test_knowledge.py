@@ -75,6 +75,27 @@ def test_another_chunk_size_forgets_all_prefixes() -> None:
     assert state_of(router, "a")["indexed_blocks"] == 0
 
 
+def test_the_engines_own_cache_size_goes_before_the_documents() -> None:
+    router = make_router(endpoint_dict("a"), endpoint_dict("b"))
+    router.observe("a", EngineSignals(kv_capacity_tokens=50_000), now=0.0)
+
+    endpoints = [endpoint_dict(name, kv_capacity_tokens=90_000) for name in "ab"]
+    router.apply(make_document(*endpoints, version=2), now=1.0)
+
+    assert state_of(router, "a")["kv_capacity_tokens"] == 50_000
+    assert state_of(router, "b")["kv_capacity_tokens"] == 90_000
+
+
+def test_a_small_cache_holds_few_prompts() -> None:
+    router = make_router(endpoint_dict("a", kv_capacity_tokens=8_000))
+
+    for turn in range(5):
+        serve(router, make_request(f"{turn} {LONG}"), now=float(turn))
+
+    # 8,000 tokens of 4 bytes are 125 blocks of 256 bytes.
+    assert state_of(router, "a")["indexed_blocks"] == 125
+
+
 def test_reset_forgets_prefixes_speeds_and_lengths_but_no_lease() -> None:
     router = make_router(endpoint_dict("a"))
     for turn in range(5):
