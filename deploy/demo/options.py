@@ -3,6 +3,7 @@
 import argparse
 import errno
 import os
+import re
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ class Options:
     report: Path | None
     web_port: int
     engine_host_port: int
+    quiet_rate: float
+    """Requests per second that go on after the comparison; 0 for none."""
     router_ports: Mapping[str, int] = field(default_factory=dict)
     admin_ports: Mapping[str, int] = field(default_factory=dict)
 
@@ -54,11 +57,12 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str]) -> Op
     parser.add_argument("--seconds", default="", help="end after this much traffic; empty: Ctrl-C")
     parser.add_argument("--report", default="", help="write the result as JSON to this file")
     given = parser.parse_args(arguments)
-    options = Options(
+    return Options(
         seconds=_seconds(given.seconds),
         report=Path(given.report) if given.report else None,
         web_port=_port(environment, "DEMO_WEB_PORT", 8000),
         engine_host_port=_port(environment, "DEMO_ENGINE_HOST_PORT", 8460),
+        quiet_rate=_rate(environment, "DEMO_QUIET_RATE", 3.0),
         router_ports={
             "router-a": _port(environment, "DEMO_ROUTER_A_PORT", 8080),
             "router-b": _port(environment, "DEMO_ROUTER_B_PORT", 8081),
@@ -68,9 +72,6 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str]) -> Op
             "router-b": _port(environment, "DEMO_ROUTER_B_ADMIN_PORT", 8181),
         },
     )
-    if options.report and not options.seconds:
-        raise OptionsError("DEMO_REPORT needs DEMO_SECONDS: only a bounded run has an end.")
-    return options
 
 
 def check_ports(options: Options) -> None:
@@ -104,6 +105,13 @@ def _port(environment: Mapping[str, str], name: str, default: int) -> int:
     if not text.isdecimal() or not 1024 <= int(text) <= 65535:
         raise OptionsError(f"{name}={text!r}: use a port from 1024 to 65535.")
     return int(text)
+
+
+def _rate(environment: Mapping[str, str], name: str, default: float) -> float:
+    text = environment.get(name) or str(default)
+    if not re.fullmatch(r"\d{1,2}(\.\d+)?", text):
+        raise OptionsError(f"{name}={text!r}: use requests per second from 0 to 99.")
+    return float(text)
 
 
 def _seconds(text: str) -> int | None:

@@ -1,15 +1,17 @@
 """The course of a demo once its tables exist: site, roles, traffic, report."""
 
+import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-from deploy.demo.history import write_history
 from django.utils import timezone
 
 from deploy.demo import people, policies, site
+from deploy.demo.history import write_history
 from deploy.demo.installation import Installation, InstallationError
 from deploy.demo.report import Run, make_report, write_report
 from deploy.demo.table import LiveTable
@@ -18,8 +20,10 @@ from deploy.demo.traffic import Traffic, comparison, quiet
 ENGINES = 20
 ROLES_TIMEOUT_SECONDS = 150.0
 POLICIES = ("random", "consort")
-QUIET_SLICE_SECONDS = 60.0
+SLICE_SECONDS = 60.0
+LEAST_SLICE_SECONDS = 2.0
 POLL_SECONDS = 0.25
+_HELLO = {"model": site.MODEL, "max_tokens": 1, "messages": [{"role": "user", "content": "Hello"}]}
 
 
 class Show:
@@ -43,10 +47,9 @@ class Show:
         self._introduce()
         self._give_roles(meanwhile=self._history)
         self._first_token()
-        run = self._compare()
-        if self.options.seconds is None:
-            self._quiet_forever()
-        return self._finish(run)
+        self._report(self._compare())
+        self._keep_on()
+        return 1 if self.failures else 0
 
     def _introduce(self) -> None:
         self._say("")
@@ -94,20 +97,18 @@ class Show:
         quiet_project = people.project(self.tenants["nuri"], "chat", "Chat")
         self.quiet_key = people.fresh_key(quiet_project, "quiet")
         self._until_key_known(self.quiet_key)
-        self._say(f"First token after {self._elapsed():.0f} s.")
+        self._say(f"First token after {self._elapsed():.0f} s. Try it yourself:")
+        self._say(f"  curl {self.options.router_urls[0]}/v1/chat/completions \\")
+        self._say(f"    -H 'Authorization: Bearer {self.quiet_key}' \\")
+        self._say(f"    -d '{json.dumps(_HELLO | {'max_tokens': 20})}'")
 
     def _until_key_known(self, key: str) -> None:
         """Ask each router for one answer; a key is good once its document arrived."""
-        body = {
-            "model": site.MODEL,
-            "max_tokens": 1,
-            "messages": [{"role": "user", "content": "Hi"}],
-        }
         deadline = time.monotonic() + policies.TIMEOUT_SECONDS
         for url in self.options.router_urls:
             while True:
                 answer = httpx.post(
-                    f"{url}/v1/chat/completions", json=body, timeout=30.0,
+                    f"{url}/v1/chat/completions", json=_HELLO, timeout=30.0,
                     headers={"Authorization": f"Bearer {key}"},
                 )  # fmt: skip
                 if answer.status_code == httpx.codes.OK:
@@ -130,13 +131,29 @@ class Show:
                 self.run_info.clients[policy] = traffic.result()
         return self.run_info
 
-    def _quiet_forever(self) -> None:
-        self._say("Quiet traffic goes on. Ctrl-C stops everything.")
-        seed = 1
-        while True:
-            load = quiet(self.quiet_key, seconds=QUIET_SLICE_SECONDS, seed=seed)
-            with self._traffic(Traffic(self.options, load, self._file("quiet"))):
-                seed += 1
+    def _keep_on(self) -> None:
+        """Quiet traffic until Ctrl-C, or for what is left of the asked time."""
+        if self.options.seconds is None:
+            self._say("Ctrl-C stops everything.")
+        seed = 0
+        while (left := self._seconds_left()) > LEAST_SLICE_SECONDS:
+            seed += 1
+            self._slice(min(left, SLICE_SECONDS), seed)
+
+    def _slice(self, seconds: float, seed: int) -> None:
+        if not self.options.quiet_rate:
+            time.sleep(seconds)
+            return
+        load = quiet(self.quiet_key, rate=self.options.quiet_rate, seconds=seconds, seed=seed)
+        with self._traffic(Traffic(self.options, load, self._file("quiet"))) as traffic:
+            failed = traffic.result()["failed"]
+        if failed:
+            self.failures.append(f"{failed} requests of the quiet traffic failed")
+
+    def _seconds_left(self) -> float:
+        if self.options.seconds is None:
+            return math.inf
+        return self.options.seconds - (time.monotonic() - self.traffic_started)
 
     @contextmanager
     def _traffic(self, traffic: Traffic) -> Iterator[Traffic]:
@@ -149,24 +166,14 @@ class Show:
         finally:
             traffic.stop()
 
-    def _finish(self, run: Run) -> int:
-        self._keep_on_until_the_end()
+    def _report(self, run: Run) -> None:
         token = people.reader_token(self.operator.user)
-        report, failures = make_report(run, url=self.options.web_url, token=token)
+        report, self.failures = make_report(run, url=self.options.web_url, token=token)
         if self.options.report is not None:
             write_report(self.options.report, report)
             self._say(f"Report: {self.options.report}")
-        for failure in failures:
-            self._say(f"Not as it should be: {failure}")
-        return 1 if failures else 0
-
-    def _keep_on_until_the_end(self) -> None:
-        """Quiet traffic for what is left of the asked time."""
-        left = (self.options.seconds or 0) - (time.monotonic() - self.traffic_started)
-        if left > 2:
-            load = quiet(self.quiet_key, seconds=left, seed=1)
-            with self._traffic(Traffic(self.options, load, self._file("quiet"))) as traffic:
-                self.run_info.clients["quiet"] = traffic.result()
+        for failure in self.failures:
+            self._say(f"Not as it should be: {failure}.")
 
     def _file(self, name: str) -> Path:
         return self.installation.supervision.folder / f"traffic-{name}.json"

@@ -14,7 +14,6 @@ from deploy.demo.options import Options
 COMPARISON_RATE = 30.0
 """Requests per second: what two cores serve with room to spare."""
 COMPARISON_REQUESTS = 600
-QUIET_RATE = 3.0
 SEED = 7
 MODEL = "granite-4.1-8b"
 
@@ -40,9 +39,9 @@ def comparison(key: str) -> Load:
     return Load(key=key, rate=COMPARISON_RATE, requests=COMPARISON_REQUESTS)
 
 
-def quiet(key: str, *, seconds: float, seed: int) -> Load:
+def quiet(key: str, *, rate: float, seconds: float, seed: int) -> Load:
     """Traffic that goes on while a person looks around."""
-    base = Load(key=key, rate=QUIET_RATE, duration=seconds, seed=seed)
+    base = Load(key=key, rate=rate, duration=seconds, seed=seed)
     return replace(base, groups=24, system_tokens=2000, question_tokens=400)
 
 
