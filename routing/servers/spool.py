@@ -36,6 +36,8 @@ WRITE_SECONDS = 0.05
 SEGMENT_SECONDS = 1.0
 SEGMENT_EVENTS = 256
 MAX_BUFFERED_EVENTS = 4096
+PAGE_BYTES = 8 * 1024 * 1024
+"""Size of one delivery; readers of segments bound what they take, too."""
 RETRY_SECONDS = 1.0
 """Pause after a segment could not be stored, for example on a full disk."""
 
@@ -238,9 +240,17 @@ class UsageSpool:
         )
 
     def segments_after(self, sequence: int, *, limit: int) -> list[bytes]:
-        """JSON of closed segments with events beyond a number, oldest first."""
-        found = [segment for segment in self._stored if segment.last > sequence]
-        return [segment.path.read_bytes() for segment in found[:limit]]
+        """JSON of closed segments with events beyond a number, oldest first.
+
+        At most `limit`, and no more than about `PAGE_BYTES`, but at least one if there is any.
+        """
+        page: list[bytes] = []
+        left = PAGE_BYTES
+        for segment in self._stored:
+            if segment.last > sequence and len(page) < limit and left > 0:
+                page.append(segment.path.read_bytes())
+                left -= segment.size
+        return page
 
     def acknowledge(self, sequence: int) -> int:
         """Forget segments up to a number and return how many; doing it twice is harmless.
@@ -265,7 +275,7 @@ class UsageSpool:
     # Recovery.
 
     def _recover(self) -> None:
-        """Read what an earlier process left; its unfinished segments become a closed one."""
+        """Read what an earlier process left; its unfinished segments become closed ones."""
         for partial in self._folder.glob("*.partial"):
             partial.unlink()
         for path in sorted(self._folder.glob("*-*.json")):
@@ -276,8 +286,9 @@ class UsageSpool:
         events = tuple(
             event for path in left for event in _events_in(path) if event.sequence > closed
         )
-        if events:
-            self._add_stored(self._store(segment_of(self._router, events)))
+        for start in range(0, len(events), self._segment_events):
+            part = events[start : start + self._segment_events]
+            self._add_stored(self._store(segment_of(self._router, part)))
         for path in left:
             path.unlink(missing_ok=True)
 

@@ -334,3 +334,27 @@ async def test_a_refusal_is_accounted_with_its_tenant(stage: Stage) -> None:
     assert (used["outcome"], used["status"], used["tenant"]) == ("refused", 503, "tenant-ana")
     assert used["endpoint"] is None
     assert used["prompt_tokens"] is None
+
+
+async def test_lesson_n01_a_storm_of_leaving_clients_leaves_nothing_behind(stage: Stage) -> None:
+    engine = await stage.engine("a", streams_forever)
+    await stage.load()
+
+    async def leave_after(chunks: int) -> None:
+        async with RawClient(stage.router.port) as client:
+            await client.send(message("POST", CHAT, chat(stream=True), headers=AUTHORIZED))
+            if chunks:
+                await client.head()
+            for _ in range(chunks):
+                await client.chunk()
+
+    await asyncio.gather(*(leave_after(number % 6) for number in range(150)))
+    await stage.no_leases()
+
+    # What stays open belongs to the scraper; every stream's own connection was cut.
+    async with asyncio.timeout(5):
+        while len(engine.server.connections) > 1:
+            await asyncio.sleep(0.01)
+    pool = stage.router.state.directory.pools["main"]
+    assert pool.running == 0
+    assert stage.router.state.requests.failed == 0

@@ -63,6 +63,13 @@ async def closed_through(spool: UsageSpool, sequence: int) -> None:
             await asyncio.sleep(0.001)
 
 
+def kill(spool: UsageSpool) -> None:
+    """End a spool's thread and timer as the end of its process would."""
+    spool._thread.shutdown(wait=True)
+    if spool._timer:
+        spool._timer.cancel()
+
+
 def sequences(spool: UsageSpool, after: int = 0) -> list[int]:
     return [event.sequence for segment in delivered(spool, after) for event in segment.events]
 
@@ -146,7 +153,7 @@ async def test_a_segment_is_kept_until_all_of_it_is_acknowledged(tmp_path: Path)
 
 
 async def test_over_the_bound_the_oldest_stay_and_the_drop_is_counted(tmp_path: Path) -> None:
-    spool = open_spool(tmp_path, max_bytes=3000)
+    spool = open_spool(tmp_path, max_bytes=3000, segment_events=1)
     for _ in range(40):
         spool.append(make_event())
         spool.write()
@@ -162,6 +169,33 @@ async def test_over_the_bound_the_oldest_stay_and_the_drop_is_counted(tmp_path: 
     assert sequences(spool) == [len(kept) + 1]
 
 
+async def test_one_delivery_is_bounded_in_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = open_spool(tmp_path)
+    for _ in range(12):
+        spool.append(make_event())
+        spool.write()
+    spool.close()
+    monkeypatch.setattr("routing.servers.spool.PAGE_BYTES", 1)
+
+    assert [one.last_sequence for one in delivered(spool)] == [4]
+    assert [one.last_sequence for one in delivered(spool, after=4)] == [8]
+
+
+async def test_what_a_crash_left_is_cut_into_segments_of_the_usual_size(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path, segment_events=100)
+    for _ in range(10):
+        spool.append(make_event())
+        spool.write()
+    kill(spool)
+
+    again = open_spool(tmp_path)
+
+    assert [len(one.events) for one in delivered(again)] == [4, 4, 2]
+    again.close()
+
+
 @pytest.mark.parametrize("torn", [0, 1, 20, 300])
 async def test_after_a_crash_whole_events_are_delivered_and_no_number_is_used_twice(
     tmp_path: Path, torn: int
@@ -170,7 +204,8 @@ async def test_after_a_crash_whole_events_are_delivered_and_no_number_is_used_tw
     for _ in range(6):
         spool.append(make_event())
         spool.write()
-    # The process is gone here: nothing is closed. The last line may be half on disk.
+    kill(spool)
+    # Nothing is closed in order, and the last line may be half on disk.
     open_file = tmp_path / "open.jsonl"
     open_file.write_bytes(open_file.read_bytes()[: len(open_file.read_bytes()) - torn])
 
@@ -252,7 +287,7 @@ class SpoolStory:
 
     def crash(self) -> None:
         """The process is gone, and with it what it had not written."""
-        self.spool._thread.shutdown(wait=True)
+        kill(self.spool)
         self.spool = open_spool(self.folder)
 
     def collect(self) -> None:
