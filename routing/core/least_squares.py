@@ -2,8 +2,10 @@
 
 Every observation says: the time was `observed`, the prior would have said the sum of `parts`. The
 factors that best explain the recent past multiply the parts. Three guards keep it sane: an error is
-cut at three standard deviations, factors stay within a stated range around the prior, and the
-covariance never grows past where it started, so that a quiet week does not make it jumpy.
+cut at three standard deviations, factors stay within a stated range around the prior, and after
+each step a small share of the starting covariance is mixed in. That mixture is the forgetting: it
+keeps the covariance positive and never lets it grow past where it started, however one-sided the
+traffic.
 
 Plain Python on purpose: with two or three factors an update takes a few microseconds, an array
 library several times that.
@@ -12,8 +14,8 @@ library several times that.
 import math
 from collections.abc import Sequence
 
-FORGETTING = 0.98
-"""Weight of an observation 50 observations ago: about a third."""
+FORGETTING = 1e-4
+"""Share of the starting covariance mixed in per observation; about 40 recent ones count."""
 NOISE_VARIANCE = 0.04
 """Relative error of one observation before any was seen: 20 %."""
 PRIOR_VARIANCE = 0.25
@@ -59,7 +61,7 @@ class RelativeLeastSquares:
         error = min(max(error, -limit), limit)
         # The assumed noise, not the measured one: after a change errors are large, and a gain that
         # shrinks with them would never follow.
-        scale = 1.0 / (FORGETTING * NOISE_VARIANCE + uncertainty)
+        scale = 1.0 / (NOISE_VARIANCE + uncertainty)
         self.factors = [
             min(max(factor + gain * scale * error, FACTOR_RANGE[0]), FACTOR_RANGE[1])
             for factor, gain in zip(self.factors, spread, strict=True)
@@ -70,20 +72,20 @@ class RelativeLeastSquares:
         self.samples += 1
 
     def _shrink(self, spread: list[float], scale: float) -> None:
-        size = len(self.factors)
-        covariance = [
-            [
-                (self._covariance[row][column] - spread[row] * spread[column] * scale) / FORGETTING
-                for column in range(size)
+        keep = 1.0 - FORGETTING
+        covariance = []
+        for row, line in enumerate(self._covariance):
+            pull = spread[row] * scale
+            shrunk = [
+                keep * (value - pull * other) for value, other in zip(line, spread, strict=True)
             ]
-            for row in range(size)
-        ]
-        trace = sum(covariance[row][row] for row in range(size))
-        excess = trace / (size * PRIOR_VARIANCE)
-        if excess > 1:
-            covariance = [[value / excess for value in line] for line in covariance]
+            shrunk[row] += FORGETTING * PRIOR_VARIANCE
+            covariance.append(shrunk)
         self._covariance = covariance
 
 
 def _dot(left: Sequence[float], right: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(left, right, strict=True))
+    total = 0.0
+    for a, b in zip(left, right, strict=True):
+        total += a * b
+    return total

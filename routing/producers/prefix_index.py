@@ -120,6 +120,7 @@ class PrefixIndex:
         if holdings is None:
             return
         known, masks, bit = holdings.keys, self._masks, 1 << slot
+        touch = known.move_to_end
         # Neighbouring blocks mostly share one mask: one object for all of them saves memory and
         # lets `match` compare by identity.
         before, after = -1, -1
@@ -132,15 +133,27 @@ class PrefixIndex:
                 masks[key] = after
                 known[key] = lease
             else:
+                # An entry that is certain does not become a hope again.
                 if state != _CONFIRMED:
                     known[key] = lease
-                known.move_to_end(key)
+                touch(key)
         if len(known) > holdings.limit:
             self._evict(slot, holdings)
 
     def confirm(self, slot: int, keys: Sequence[int]) -> None:
         """The prompt was computed there: hopes become entries."""
-        self.insert(slot, keys, lease=_CONFIRMED)
+        holdings = self._slots[slot]
+        if holdings is None:
+            return
+        known = holdings.keys
+        for key in keys:
+            state = known.get(key)
+            if state is None:
+                # Evicted meanwhile, or never hoped for (the decode end of a pair).
+                self.insert(slot, keys)
+                return
+            if state != _CONFIRMED:
+                known[key] = _CONFIRMED
 
     def withdraw(self, slot: int, keys: Sequence[int], *, lease: int) -> None:
         """The request failed before its prompt was computed: drop what only it hoped for."""

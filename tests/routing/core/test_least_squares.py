@@ -42,6 +42,19 @@ def test_what_is_not_observed_keeps_its_prior() -> None:
     assert estimate.variances[1] <= 2 * PRIOR_VARIANCE
 
 
+@pytest.mark.parametrize("direction", [[1.0, 0.02, 0.0], [1.0, 1.0, 1.0], [0.5, 1e-9, 3.0]])
+def test_one_sided_traffic_for_a_long_time_does_no_harm(direction: list[float]) -> None:
+    estimate = RelativeLeastSquares(3)
+
+    for turn in range(20_000):
+        estimate.update(direction, sum(direction) * (1.5 if turn % 7 else 3.0))
+
+    assert min(estimate.variances) > 0
+    assert max(estimate.variances) <= PRIOR_VARIANCE
+    predicted = np.dot(direction, estimate.factors)
+    assert predicted == pytest.approx(1.7 * sum(direction), rel=0.25)
+
+
 @given(
     st.lists(
         st.tuples(
