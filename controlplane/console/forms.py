@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from controlplane.common.errors import DomainError
@@ -52,6 +53,6 @@ class AccountForm(forms.Form):
         widget=forms.Select(attrs={"class": "input"}),
     )
 
-    def __init__(self, *args: Any, user: User) -> None:
+    def __init__(self, posted: QueryDict | None, *, user: User) -> None:
         chosen = {"language": user.language, "theme": user.theme, "time_zone": user.time_zone}
-        super().__init__(*args, initial=chosen)
+        super().__init__(posted, initial=chosen)

@@ -77,6 +77,10 @@ _LOOKS: dict[str, Look] = {
     "accepted": Look("ok", "ok", _("accepted")),
     "dismissed": Look("off", "none", _("dismissed")),
     "resolved": Look("ok", "ok", _("resolved")),
+    "overridden": Look("off", "none", _("overridden")),
+    "skipped": Look("off", "none", _("skipped")),
+    "undone": Look("warn", "back", _("undone")),
+    "superseded": Look("off", "none", _("superseded")),
     "allowed": Look("ok", "ok", _("allowed")),
     "denied": Look("bad", "lock", _("denied")),
     "error": Look("bad", "bad", _("error")),
@@ -132,10 +136,18 @@ _VENDORS: dict[str, str] = {
 }
 
 
+def is_listed(code: str) -> bool:
+    """True if the state code has a glyph and a word of its own."""
+    return _key(code) in _LOOKS
+
+
 def look(code: str) -> Look:
     """How to show a state code; an unlisted code shows itself with the glyph of unknown."""
-    key = code.replace("-", "_").lower()
-    return _LOOKS.get(key, Look("off", "unk", code.replace("_", " ")))
+    return _LOOKS.get(_key(code), Look("off", "unk", code.replace("_", " ")))
+
+
+def _key(code: str) -> str:
+    return code.replace("-", "_").lower()
 
 
 def role(code: str | None) -> tuple[str, object]:

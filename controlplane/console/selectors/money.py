@@ -35,11 +35,6 @@ class Month:
     sources: Sequence[str]
     nodes: Sequence[NodeLedger]
 
-    @property
-    def hours(self) -> int:
-        """Hours from the first of the month to the newest one."""
-        return int((self.until - self.start).total_seconds() // 3600)
-
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:

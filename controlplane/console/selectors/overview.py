@@ -65,7 +65,7 @@ def capacity(user: User) -> Capacity:
     # A node holds one model, so counts by model sum up to counts of all.
     groups = inventory.capacity(user, group_by=("model",), reserved=held, active=active)
     sick = inventory.accelerators_for_viewer(user).filter(pk__in=held).exclude(state="retired")
-    sick = sick.exclude(**{"effective_health": Health.HEALTHY})
+    sick = sick.exclude(Q(("effective_health", Health.HEALTHY)))
     return Capacity(
         accelerators=_sum([group.accelerators for group in groups]),
         nodes=_sum([group.nodes for group in groups]),
@@ -164,7 +164,7 @@ def unknown_nodes(user: User, *, limit: int = 10) -> list[Node]:
     """Delivered nodes whose health nobody knows, longest first."""
     rows = (
         nodes_for(user)
-        .filter(effective_health=Health.UNKNOWN)
+        .filter(Q(("effective_health", Health.UNKNOWN)))
         .exclude(state__in=Node.NOT_DELIVERED)
     )
     return list(rows.order_by("health_since")[:limit])

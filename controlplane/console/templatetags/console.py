@@ -90,6 +90,16 @@ def percent(share: fmt.Number | None, digits: int = 0) -> SafeString | str:
 
 
 @register.filter
+def figure(value: object) -> SafeString | str:
+    """A figure of a data sheet: numbers grouped, texts as they are."""
+    if value is None:
+        return _gone()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return fmt.number(value, 0 if float(value).is_integer() else 2)
+    return str(value)
+
+
+@register.filter
 def hours(seconds: int) -> str:
     """Seconds as hours with one decimal."""
     return fmt.number(seconds / 3600, 1)

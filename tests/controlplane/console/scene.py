@@ -177,18 +177,27 @@ def _assign(node: Node, pool: Pool, role: str, now: datetime) -> None:
     current = RoleAssignment.objects.create(
         pool=pool, node=node, role=role, valid_from=now - timedelta(days=6), reason="split"
     )
-    for device in node.accelerators.order_by("slot"):
-        AssignedAccelerator.objects.create(assignment=past, accelerator=device, open=False)
-        AssignedAccelerator.objects.create(assignment=current, accelerator=device)
-        workload = Workload.objects.create(
+    devices = list(node.accelerators.order_by("slot"))
+    AssignedAccelerator.objects.bulk_create(
+        AssignedAccelerator(assignment=assignment, accelerator=device, open=assignment is current)
+        for device in devices
+        for assignment in (past, current)
+    )
+    workloads = Workload.objects.bulk_create(
+        Workload(
             name=f"{node.hostname}-{device.slot}", pool=pool, assignment=current, node=node,
             accelerator=device, target="local", role=role, desired_state="running",
-        )  # fmt: skip
-        Endpoint.objects.create(
+        )
+        for device in devices
+    )  # fmt: skip
+    Endpoint.objects.bulk_create(
+        Endpoint(
             workload=workload, pool=pool, node=node, role=role, engine="simulated", pid=4000,
-            url=f"http://127.0.0.1:{9000 + device.slot}", instance=f"{workload.name}@1",
-            state="ready", observed_at=now, ready_at=now, kv_contract=_CONTRACT,
-        )  # fmt: skip
+            url=f"http://127.0.0.1:{9000 + workload.accelerator.slot}", state="ready",
+            instance=f"{workload.name}@1", observed_at=now, ready_at=now, kv_contract=_CONTRACT,
+        )
+        for workload in workloads
+    )  # fmt: skip
 
 
 def _routers(pool: Pool, author: User, now: datetime) -> None:
@@ -246,29 +255,35 @@ def _usage(pool: Pool, nodes: list[Node], now: datetime) -> None:
 
 def _costs(nodes: list[Node], now: datetime) -> None:
     this_hour = now.replace(minute=0, second=0, microsecond=0)
-    for node in nodes:
-        asset = AssetCost.objects.create(
+    assets = AssetCost.objects.bulk_create(
+        AssetCost(
             node=node, version=1, valid_from=now - timedelta(days=60), currency="USD",
             capex=Decimal(200000), life_months=60, annual_rate=Decimal("0.06"),
             in_service_at=now - timedelta(days=60),
-        )  # fmt: skip
-        for back in range(30):
-            row = LedgerHour.objects.create(
-                node=node, hour=this_hour - timedelta(hours=back), seconds=3600, currency="USD",
-                depreciation=Decimal("4.5"), finance=Decimal("1.2"), power=Decimal("0.6"),
-                total=Decimal("6.3"), kilowatts=Decimal("4.2"), power_source="estimated",
-                pue=Decimal("1.3"), tariff_per_kwh=Decimal("0.12"), asset_cost=asset,
-                source="simulated",
-            )  # fmt: skip
-            roles = dict.fromkeys(
-                node.role_assignments.filter(valid_to=None).values_list("role", flat=True)
-            )
-            role = next(iter(roles), "")
-            ClassHour.objects.create(
-                ledger_hour=row, cost_class="assigned" if role else "idle", role=role,
-                pool="granite-chat" if role else "", amount=Decimal("6.3"),
-                accelerator_seconds=3600 * node.node_type.accelerator_count,
-            )  # fmt: skip
+        )
+        for node in nodes
+    )  # fmt: skip
+    rows = LedgerHour.objects.bulk_create(
+        LedgerHour(
+            node=asset.node, hour=this_hour - timedelta(hours=back), seconds=3600, currency="USD",
+            depreciation=Decimal("4.5"), finance=Decimal("1.2"), power=Decimal("0.6"),
+            total=Decimal("6.3"), kilowatts=Decimal("4.2"), power_source="estimated",
+            pue=Decimal("1.3"), tariff_per_kwh=Decimal("0.12"), asset_cost=asset,
+            source="simulated",
+        )
+        for asset in assets
+        for back in range(30)
+    )  # fmt: skip
+    roles = {hostname: role for hostname, _model, role, _count in FLEET}
+    ClassHour.objects.bulk_create(
+        ClassHour(
+            ledger_hour=row, cost_class="assigned" if roles[row.node.hostname] else "idle",
+            role=roles[row.node.hostname], amount=Decimal("6.3"),
+            pool="granite-chat" if roles[row.node.hostname] else "",
+            accelerator_seconds=3600 * row.node.node_type.accelerator_count,
+        )
+        for row in rows
+    )  # fmt: skip
 
 
 def _trouble(nodes: list[Node], now: datetime) -> None:
