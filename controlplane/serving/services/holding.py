@@ -10,9 +10,6 @@ from controlplane.operations import leases
 from controlplane.operations.models import Lease
 from controlplane.serving.models import Pool
 
-SECONDS = 15.0
-"""Longer than any single call to the outside, so that a live holder is not overtaken."""
-
 
 class HoldLostError(Exception):
     """Another loop run acts for the pool; this one stops at once."""
@@ -36,8 +33,8 @@ class Hold:
 
 
 def seconds() -> float:
-    """How long a dead holder blocks the pool."""
-    return float(getattr(settings, "SERVING_LEASE_SECONDS", SECONDS))
+    """How long a dead holder blocks the pool; longer than a single call to the outside."""
+    return float(settings.SERVING_LEASE_SECONDS)
 
 
 def take(pool: Pool) -> Hold | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-TOKEN = "a-token-of-the-test-0123456789"
+TOKEN = "a-token-of-the-tests-0123456789-0123456789"
 PROJECT = Path(__file__).resolve().parents[3]
 HOST = [sys.executable, "-m", "controlplane.serving.enginehost"]
 
