@@ -73,13 +73,17 @@ class SourceViewSet(Reads):
 class EngineCounterOutput(serializers.ModelSerializer[EngineCounter]):
     """Totals of one instance since it is ours, over resets of its counters."""
 
-    instance = serializers.CharField(source="target.instance", read_only=True)
+    instance = serializers.CharField(  # type: ignore[assignment]  # a field, no attribute
+        source="target.instance", read_only=True
+    )
     endpoint = serializers.CharField(source="target.endpoint", read_only=True)
     pool = serializers.CharField(source="target.pool", read_only=True)
     role = serializers.CharField(source="target.role", read_only=True)
     node = serializers.CharField(source="target.node.hostname", read_only=True)
     active = serializers.BooleanField(source="target.active", read_only=True)
-    source = serializers.CharField(source="target.source", read_only=True)
+    source = serializers.CharField(  # type: ignore[assignment]  # a field, no attribute
+        source="target.source", read_only=True
+    )
     as_of = serializers.DateTimeField(source="at", read_only=True)
 
     class Meta:

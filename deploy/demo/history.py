@@ -20,6 +20,7 @@ from controlplane.serving.services.ledger import PastAssignment, record_past_ass
 from controlplane.telemetry import services as telemetry
 from controlplane.telemetry.models import EngineHour, Evidence, ScrapeTarget, UtilisationHour
 from deploy.demo import past_plan
+from deploy.demo.copying import Row, copy_rows
 from deploy.demo.past_load import (
     PROMPT_TOKENS,
     SPEEDS,
@@ -45,7 +46,6 @@ ROLLED_BACK_FOR = timedelta(minutes=24)
 ROLLED_BACK_SLOTS = (0, 1, 2, 3)
 TENANTS = {"hanbit": ("research", 0.65), "nuri": ("chat", 0.35)}
 EXPECTED_SAMPLES = 720
-_BATCH = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +123,13 @@ def _past(*, until: datetime, days: int) -> Past:
 
 @transaction.atomic
 def _write_loads(past: Past) -> None:
-    """Hours of accelerators, engines and keys; what an interrupted run wrote stays as it is."""
+    """Hours of accelerators, engines and keys; all of them, or what an earlier run wrote stays."""
+    if EngineHour.objects.filter(hour=past.start, source=Evidence.SIMULATED).exists():
+        return
     rng = np.random.default_rng(SEED)
-    utilisation: list[UtilisationHour] = []
-    engines: list[EngineHour] = []
-    usage: list[UsageHour] = []
+    utilisation: list[Row] = []
+    engines: list[Row] = []
+    usage: list[Row] = []
     for hour in past.hours():
         load = load_at(hour, float(rng.standard_normal()))
         seen = _node_hours(past, hour, load, rng)
@@ -138,8 +140,9 @@ def _write_loads(past: Past) -> None:
                 engines.append(_engine(past, accelerator, hour, row, role))
         utilisation += _idle_hours(past, hour)
         usage += _usage(past, hour, load, seen, rng)
-    for model, made in ((UtilisationHour, utilisation), (EngineHour, engines), (UsageHour, usage)):
-        model.objects.bulk_create(made, batch_size=_BATCH, ignore_conflicts=True)
+    copy_rows(UtilisationHour, utilisation)
+    copy_rows(EngineHour, engines)
+    copy_rows(UsageHour, usage)
     _silent_exporter(past)
 
 
@@ -175,64 +178,69 @@ def _role_at(past: Past, hostname: str, slot: int, hour: datetime) -> str:
 
 def _utilisation(
     past: Past, accelerator: Accelerator, hour: datetime, row: AcceleratorHour, role: str
-) -> UtilisationHour:
-    return UtilisationHour(
-        accelerator=accelerator,
-        hour=hour,
-        utilisation=row.busy,
-        memory_usage=row.memory,
-        output_tokens_per_second=None if role == "prefill" else row.output_tokens_per_second,
-        samples=row.samples,
-        expected_samples=EXPECTED_SAMPLES,
-        role=role,
-        pool=past.pool.slug,
-        source=Evidence.SIMULATED,
-    )
+) -> Row:
+    return {
+        "accelerator_id": accelerator.pk,
+        "hour": hour,
+        "utilisation": row.busy,
+        "memory_usage": row.memory,
+        "output_tokens_per_second": None if role == "prefill" else row.output_tokens_per_second,
+        "samples": row.samples,
+        "expected_samples": EXPECTED_SAMPLES,
+        "role": role,
+        "pool": past.pool.slug,
+        "source": Evidence.SIMULATED,
+        "not_scraped_since": None,
+    }
 
 
 def _engine(
     past: Past, accelerator: Accelerator, hour: datetime, row: AcceleratorHour, role: str
-) -> EngineHour:
+) -> Row:
     name = f"{accelerator.node.hostname}-{accelerator.slot}"
-    return EngineHour(
-        endpoint=name,
-        instance=f"{name}-past",
-        pool=past.pool.slug,
-        role=role,
-        node=accelerator.node,
-        accelerator_count=1,
-        hour=hour,
-        samples=row.samples,
-        expected_samples=EXPECTED_SAMPLES,
-        busy_seconds=row.busy * row.samples * 5,
-        observed_seconds=row.samples * 5.0,
-        prompt_tokens=row.prompt_tokens,
-        prompt_computed_tokens=row.computed_tokens,
-        prompt_cached_tokens=row.cached_tokens,
-        prompt_transferred_tokens=row.transferred_tokens,
-        generation_tokens=row.output_tokens,
-        prefix_queries=row.prompt_tokens,
-        prefix_hits=row.cached_tokens,
-        prefill_seconds=row.prefill_seconds,
-        decode_seconds=row.decode_seconds,
-        source=Evidence.SIMULATED,
-    )
+    return {
+        "endpoint": name,
+        "instance": f"{name}-past",
+        "pool": past.pool.slug,
+        "role": role,
+        "node_id": accelerator.node_id,
+        "accelerator_count": 1,
+        "hour": hour,
+        "samples": row.samples,
+        "expected_samples": EXPECTED_SAMPLES,
+        "busy_seconds": row.busy * row.samples * 5,
+        "observed_seconds": row.samples * 5.0,
+        "prompt_tokens": row.prompt_tokens,
+        "prompt_computed_tokens": row.computed_tokens,
+        "prompt_cached_tokens": row.cached_tokens,
+        "prompt_transferred_tokens": row.transferred_tokens,
+        "generation_tokens": row.output_tokens,
+        "prefix_queries": row.prompt_tokens,
+        "prefix_hits": row.cached_tokens,
+        "prefill_seconds": row.prefill_seconds,
+        "decode_seconds": row.decode_seconds,
+        "source": Evidence.SIMULATED,
+    }
 
 
-def _idle_hours(past: Past, hour: datetime) -> Iterator[UtilisationHour]:
+def _idle_hours(past: Past, hour: datetime) -> Iterator[Row]:
     """Accelerators without a role: measured and idle, but for the silent exporter."""
     for hostname in IDLE:
         silent = hostname == SILENT and hour >= past.silent_since
         for accelerator in past.accelerators[hostname]:
-            yield UtilisationHour(
-                accelerator=accelerator,
-                hour=hour,
-                utilisation=None if silent else 0.0,
-                samples=0 if silent else EXPECTED_SAMPLES,
-                expected_samples=EXPECTED_SAMPLES,
-                source=Evidence.SIMULATED,
-                not_scraped_since=past.silent_since if silent else None,
-            )
+            yield {
+                "accelerator_id": accelerator.pk,
+                "hour": hour,
+                "utilisation": None if silent else 0.0,
+                "memory_usage": None,
+                "output_tokens_per_second": None,
+                "samples": 0 if silent else EXPECTED_SAMPLES,
+                "expected_samples": EXPECTED_SAMPLES,
+                "role": "",
+                "pool": "",
+                "source": Evidence.SIMULATED,
+                "not_scraped_since": past.silent_since if silent else None,
+            }
 
 
 def _usage(
@@ -241,7 +249,7 @@ def _usage(
     load: float,
     seen: Mapping[str, Sequence[AcceleratorHour]],
     rng: np.random.Generator,
-) -> Iterator[UsageHour]:
+) -> Iterator[Row]:
     """Hours of usage by tenant and answering node; they sum to what the engines counted."""
     shares = [share * (1 + 0.1 * rng.standard_normal()) for _, share in TENANTS.values()]
     troubled = past.changed_at <= hour + HOUR and hour < past.changed_at + ROLLED_BACK_FOR
@@ -257,28 +265,28 @@ def _usage(
             strict=True,
         )
         for (tenant, (project, _)), requests, uncached, cached, output in parts:
-            yield UsageHour(
-                hour=hour,
-                tenant=tenant,
-                project=project,
-                key=f"past-{project}",
-                pool=past.pool.slug,
-                node=hostname,
-                role=ROLES[hostname],
-                model=past.pool.model.slug,
-                policy="consort",
-                source=Evidence.SIMULATED,
-                requests=requests,
-                requests_ok=requests,
-                input_uncached=uncached,
-                cache_read=cached,
-                output=output,
-                ttft_digest=latency(requests, median=speed.ttft_median * queueing, width=0.55),
-                tpot_digest=latency(requests, median=speed.tpot_median * queueing, width=0.20),
-                first_request_at=hour,
-                last_response_at=hour + HOUR - timedelta(seconds=1),
+            yield {
+                "hour": hour,
+                "tenant": tenant,
+                "project": project,
+                "key": f"past-{project}",
+                "pool": past.pool.slug,
+                "node": hostname,
+                "role": ROLES[hostname],
+                "model": past.pool.model.slug,
+                "policy": "consort",
+                "source": Evidence.SIMULATED,
+                "requests": requests,
+                "requests_ok": requests,
+                "input_uncached": uncached,
+                "cache_read": cached,
+                "output": output,
+                "ttft_digest": latency(requests, median=speed.ttft_median * queueing, width=0.55),
+                "tpot_digest": latency(requests, median=speed.tpot_median * queueing, width=0.20),
+                "first_request_at": hour,
+                "last_response_at": hour + HOUR - timedelta(seconds=1),
                 **dict.fromkeys(_NOTHING, 0),
-            )
+            }
 
 
 _NOTHING = (

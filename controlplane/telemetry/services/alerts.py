@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -23,17 +23,38 @@ MINIMUM_SISTERS = 2
 SILENT_AFTER = timedelta(minutes=10)
 
 
+ODD_HOURS = 2
+
+
+class _Class(NamedTuple):
+    """Accelerators that should be alike: another pool or role does other work."""
+
+    model: UUID
+    pool: str
+    role: str
+
+
+class _Beside(NamedTuple):
+    """Output of an accelerator in an hour, beside the median of its sisters."""
+
+    hour: datetime
+    value: float
+    usual: float
+    row: Any
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fact:
-    """One thing that the figures say."""
+    """One thing that the figures say; `since` None is looked for when the alert opens."""
 
     kind: str
     fingerprint: str
     node_id: UUID
     accelerator_id: UUID | None
-    since: datetime
+    since: datetime | None
     source: str
     facts: dict[str, Any] = field(default_factory=dict)
+    of_class: _Class | None = None
 
 
 @transaction.atomic
@@ -44,9 +65,11 @@ def detect_alerts(*, now: datetime | None = None) -> list[Alert]:
     """
     now = now or timezone.now()
     facts = {fact.fingerprint: fact for fact in [*_slow(now), *_silent(now)]}
-    open_alerts = {row.fingerprint: row for row in Alert.objects.filter(resolved_at__isnull=True)}
+    open_alerts = set(
+        Alert.objects.filter(resolved_at__isnull=True).values_list("fingerprint", flat=True)
+    )
     Alert.objects.filter(
-        fingerprint__in=open_alerts.keys() - facts.keys(), resolved_at__isnull=True
+        fingerprint__in=open_alerts - facts.keys(), resolved_at__isnull=True
     ).update(resolved_at=now)
     return Alert.objects.bulk_create(
         [
@@ -55,7 +78,7 @@ def detect_alerts(*, now: datetime | None = None) -> list[Alert]:
                 fingerprint=fact.fingerprint,
                 node_id=fact.node_id,
                 accelerator_id=fact.accelerator_id,
-                since=fact.since,
+                since=fact.since or _slow_since(fact, now),
                 opened_at=now,
                 facts=fact.facts,
                 source=fact.source,
@@ -67,29 +90,39 @@ def detect_alerts(*, now: datetime | None = None) -> list[Alert]:
 
 
 def _slow(now: datetime) -> list[_Fact]:
-    """Accelerators whose output while busy is far below that of their class in the same hours.
+    """Accelerators whose output while busy is far below that of their class in the same hours."""
+    facts = []
+    for key, hours in _by_class(since=now - WINDOW, until=now).items():
+        for accelerator, series in _beside_sisters(hours).items():
+            fact = _slow_fact(key, accelerator, series)
+            if fact is not None:
+                facts.append(fact)
+    return facts
 
-    The class is accelerator model x pool x role, because another role does other work.
-    """
-    by_class = defaultdict(lambda: defaultdict(dict))  # class -> hour -> accelerator -> row
-    rows = (
-        UtilisationHour.objects.filter(
-            hour__gte=now - LOOK_BACK, output_tokens_per_second__isnull=False
-        )
-        .order_by("hour")
-        .values(
-            "hour", "accelerator", "accelerator__node", "accelerator__model", "pool", "role",
-            "output_tokens_per_second", "source",
-        )
+
+def _by_class(
+    *, since: datetime, until: datetime, only: _Class | None = None
+) -> dict[_Class, dict[datetime, dict[UUID, Any]]]:
+    """Rows with output by class, hour and accelerator."""
+    rows = UtilisationHour.objects.filter(
+        hour__gte=since, hour__lte=until, output_tokens_per_second__isnull=False
+    )
+    if only is not None:
+        rows = rows.filter(accelerator__model=only.model, pool=only.pool, role=only.role)
+    found: dict[_Class, dict[datetime, dict[UUID, Any]]] = defaultdict(lambda: defaultdict(dict))
+    columns = (
+        "hour", "accelerator", "accelerator__node", "accelerator__model", "pool", "role",
+        "output_tokens_per_second", "source",
     )  # fmt: skip
-    for row in rows:
-        key = (row["accelerator__model"], row["pool"], row["role"])
-        by_class[key][row["hour"]][row["accelerator"]] = row
-    return [fact for hours in by_class.values() for fact in _slow_in_class(hours, now)]
+    for row in rows.order_by("hour").values(*columns):
+        key = _Class(row["accelerator__model"], row["pool"], row["role"])
+        found[key][row["hour"]][row["accelerator"]] = row
+    return found
 
 
-def _slow_in_class(hours: dict[datetime, dict[UUID, Any]], now: datetime) -> list[_Fact]:
-    ratios: dict[UUID, list[tuple[datetime, float, float, Any]]] = defaultdict(list)
+def _beside_sisters(hours: dict[datetime, dict[UUID, Any]]) -> dict[UUID, list[_Beside]]:
+    """For each accelerator its output and the median of its sisters', hour by hour."""
+    found: dict[UUID, list[_Beside]] = defaultdict(list)
     for hour, rows in sorted(hours.items()):
         for accelerator, row in rows.items():
             sisters = [
@@ -98,48 +131,47 @@ def _slow_in_class(hours: dict[datetime, dict[UUID, Any]], now: datetime) -> lis
                 if key != accelerator
             ]
             if len(sisters) >= MINIMUM_SISTERS:
-                value, usual = row["output_tokens_per_second"], median(sisters)
-                ratios[accelerator].append((hour, value, usual, row))
-    facts = (_slow_fact(accelerator, series, now) for accelerator, series in ratios.items())
-    return [fact for fact in facts if fact is not None]
+                value = row["output_tokens_per_second"]
+                found[accelerator].append(_Beside(hour, value, median(sisters), row))
+    return found
 
 
-def _slow_fact(
-    accelerator: UUID, series: Sequence[tuple[datetime, float, float, Any]], now: datetime
-) -> _Fact | None:
-    recent = [(value, usual) for hour, value, usual, _ in series if hour >= now - WINDOW]
-    if len(recent) < MINIMUM_HOURS:
+def _slow_fact(key: _Class, accelerator: UUID, series: Sequence[_Beside]) -> _Fact | None:
+    if len(series) < MINIMUM_HOURS:
         return None
-    value = median(value for value, _ in recent)
-    usual = median(usual for _, usual in recent)
+    value = median(hour.value for hour in series)
+    usual = median(hour.usual for hour in series)
     if value >= SLOW_SHARE * usual:
         return None
-    last = series[-1][3]
     return _Fact(
         kind=Alert.Kind.SLOWER_THAN_CLASS,
         fingerprint=f"{Alert.Kind.SLOWER_THAN_CLASS}:{accelerator.hex}",
-        node_id=last["accelerator__node"],
+        node_id=series[-1].row["accelerator__node"],
         accelerator_id=accelerator,
-        since=_slow_since(series),
-        source=last["source"],
+        since=None,
+        source=series[-1].row["source"],
         facts={
             "output_tokens_per_second": round(value, 1),
             "class_median": round(usual, 1),
             "share_of_class": round(value / usual, 3),
-            "hours": len(recent),
+            "hours": len(series),
         },
+        of_class=key,
     )
 
 
-def _slow_since(series: Sequence[tuple[datetime, float, float, Any]]) -> datetime:
-    """Start of the run of slow hours that lasts until the end; one odd hour does not break it."""
-    since, odd = series[-1][0], 0
-    for hour, value, usual, _ in reversed(series):
-        if value < SLOW_SHARE * usual:
-            since, odd = hour, 0
+def _slow_since(fact: _Fact, now: datetime) -> datetime:
+    """Start of the run of slow hours that lasts until now; two odd hours do not break it."""
+    found = _by_class(since=now - LOOK_BACK, until=now, only=fact.of_class)
+    hours = next(iter(found.values()), {})
+    series = _beside_sisters(hours).get(fact.accelerator_id or UUID(int=0), [])
+    since, odd = now, 0
+    for hour in reversed(series):
+        if hour.value < SLOW_SHARE * hour.usual:
+            since, odd = hour.hour, 0
         else:
             odd += 1
-        if odd > 2:
+        if odd > ODD_HOURS:
             break
     return since
 

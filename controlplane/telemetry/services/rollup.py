@@ -85,7 +85,7 @@ def _targets_in(hour: datetime, *, now: datetime) -> list[ScrapeTarget]:
 
 def _sums(hour: datetime) -> dict[Any, dict[str, Any]]:
     """Sums of the hour's samples by target."""
-    rows = (
+    rows: Iterable[Any] = (
         EngineSample.objects.filter(at__gte=hour, at__lt=hour + HOUR)
         .order_by()
         .values("target")

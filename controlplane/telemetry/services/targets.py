@@ -41,7 +41,7 @@ class EngineTarget:
 def register_engine(target: EngineTarget) -> ScrapeTarget:
     """Start to scrape one instance of an endpoint; a second call brings its row up to date.
 
-    Earlier instances of the endpoint end here.
+    Earlier instances of the endpoint end here. One that had ended is scraped again.
     """
     ScrapeTarget.objects.filter(endpoint=target.endpoint, active=True).exclude(
         instance=target.instance
@@ -58,6 +58,8 @@ def register_engine(target: EngineTarget) -> ScrapeTarget:
             "role": target.role,
             "source": target.source,
             "counts_from_start": target.counts_from_start,
+            "active": True,
+            "ended_at": None,
         },
     )
     row.accelerators.set(target.accelerators)

@@ -50,3 +50,13 @@ def test_ending_twice_ends_once() -> None:
     services.register_engine(engine(make_node(), "a"))
 
     assert [services.end_engine(instance="a") for _ in range(2)] == [1, 0]
+
+
+def test_an_instance_that_comes_back_is_scraped_again() -> None:
+    target = engine(make_node(), "a")
+    services.register_engine(target)
+    services.end_engine(instance="a")
+
+    row = services.register_engine(target)
+
+    assert (row.active, row.ended_at) == (True, None)
