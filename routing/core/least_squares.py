@@ -20,7 +20,7 @@ NOISE_VARIANCE = 0.04
 """Relative error of one observation before any was seen: 20 %."""
 PRIOR_VARIANCE = 0.25
 """How far a factor may be off at the start: 50 %."""
-FACTOR_RANGE = (0.2, 5.0)
+FACTOR_RANGE = (0.1, 10.0)
 _CUT = 3.0
 _NOISE_STEP = 0.05
 _LEAST_NOISE = 4e-4

@@ -1,7 +1,8 @@
 """Learned speeds per endpoint and phase, from what the router sees anyway.
 
 Prefill: `seconds until the prompt is computed = f0 * tokens * seconds per token + f1 * step`, where
-the tokens are the work ahead in the queue at arrival plus the request's own uncached tokens.
+the tokens are the work ahead in the queue at arrival plus the request's own uncached tokens, and
+the step is the learned one.
 Decode: `time per output token = f0 * step + f1 * per-sequence * n + f2 * per-context-token * c`,
 with the mean concurrency and context over the request's life, less the prefill work mixed in.
 
@@ -82,8 +83,14 @@ class LearnedSpeeds:
         prior = self._priors[instance.spec.speed_class]
         load = lease.at_begin
         tokens = load["prefill_tokens"] + max(1, computed_tokens)
-        step = _step(prior, load["sequences"] + load["others"], load["context_tokens"])
-        parts = (tokens / prior.prefill_tokens_per_second, sum(step))
+        # The step as learned by decoding: the second factor counts steps, not their length.
+        row, sequences = instance.row, load["sequences"] + load["others"]
+        step = (
+            table.step_seconds[row]
+            + table.step_seconds_per_sequence[row] * sequences
+            + table.step_seconds_per_context_token[row] * load["context_tokens"]
+        )
+        parts = (tokens / prior.prefill_tokens_per_second, float(step))
         self._learn(table, instance, "prefill", _Observation(parts, seconds))
 
     def observe_decode(

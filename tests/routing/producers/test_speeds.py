@@ -120,7 +120,7 @@ def test_an_endpoint_without_samples_follows_its_class() -> None:
     assert speeds.samples(table.instances[1]) == {"prefill": 0, "decode": 0}
 
 
-def test_speeds_stay_within_a_factor_of_five_of_the_prior() -> None:
+def test_speeds_stay_within_a_factor_of_ten_of_the_prior() -> None:
     _, table, speeds = fixture()
     lease = lease_on(table.instances[0])
     lease.at_begin = {
@@ -133,7 +133,7 @@ def test_speeds_stay_within_a_factor_of_five_of_the_prior() -> None:
     for _ in range(300):
         speeds.observe_prefill(table, lease, computed_tokens=5000, seconds=60.0)
 
-    assert 3 / 20_000 < table.prefill_seconds_per_token[0] <= 5 / 20_000
+    assert 5 / 20_000 < table.prefill_seconds_per_token[0] <= 10 / 20_000
 
 
 def test_a_wait_for_memory_teaches_nothing_about_prefill() -> None:
