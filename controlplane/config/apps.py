@@ -1,4 +1,4 @@
-"""The composition root as an app: loads Celery, so that tasks know their broker everywhere."""
+"""The composition root as an app: loads Celery and the system checks."""
 
 from django.apps import AppConfig
 

