@@ -4,6 +4,7 @@ Amounts have ten decimals, unit prices twelve; a currency stands beside each amo
 """
 
 from decimal import Decimal
+from typing import Any
 
 from django.conf import settings
 from django.core.validators import MinValueValidator
@@ -16,9 +17,9 @@ from controlplane.common.models import TimestampedModel
 from controlplane.telemetry.models import Evidence
 
 
-def amount_field(**options: object) -> models.DecimalField:
+def amount_field(**options: Any) -> "models.DecimalField[Any, Any]":
     """A money column: numeric(28, 10)."""
-    return models.DecimalField(max_digits=28, decimal_places=10, **options)  # type: ignore[misc,arg-type]  # options of one field class
+    return models.DecimalField(max_digits=28, decimal_places=10, **options)
 
 
 class AssetCost(TimestampedModel):

@@ -118,15 +118,10 @@ def _item(accelerator: Accelerator) -> PlanItem:
 
 def _people() -> tuple[User, User]:
     """Somebody who may propose and somebody else who may approve; LookupError without them."""
-    author = (
-        User.objects.filter(roles__contains=[Role.ROLE_ASSIGNER]).order_by("created_at").first()
-    )
-    approver = (
-        User.objects.filter(roles__contains=[Role.APPROVER])
-        .exclude(pk=author.pk if author else None)
-        .order_by("created_at")
-        .first()
-    )
+    assigners = User.objects.filter(roles__contains=[Role.ROLE_ASSIGNER])
+    author = assigners.order_by("created_at").first()
+    approvers = User.objects.filter(roles__contains=[Role.APPROVER]).order_by("created_at")
+    approver = next((person for person in approvers if person != author), None)
     if author is None or approver is None:
         raise LookupError("The history needs a role assigner and another person who approves.")
     return author, approver

@@ -71,7 +71,7 @@ class AssetCostRevision(ReasonInput):
     residual = _amount(required=False)
 
 
-class AssetCostFilter(filters.FilterSet):
+class AssetCostFilter(filters.FilterSet):  # type: ignore[misc]  # django-filter has no types
     node = filters.CharFilter(field_name="node__hostname")
 
     class Meta:
@@ -136,10 +136,10 @@ class SiteCostPeriodInput(StrictSerializer):
     month = serializers.DateField()
     pue = serializers.DecimalField(6, 4, min_value=1, max_value=5)
     tariff_per_kwh = serializers.DecimalField(28, 12, min_value=0)
-    source = serializers.CharField(max_length=300)
+    source = serializers.CharField(max_length=300)  # type: ignore[assignment]  # a field
 
 
-class SiteCostPeriodFilter(filters.FilterSet):
+class SiteCostPeriodFilter(filters.FilterSet):  # type: ignore[misc]  # django-filter has no types
     site = filters.CharFilter(field_name="site__slug")
 
     class Meta:

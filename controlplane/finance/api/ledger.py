@@ -57,7 +57,7 @@ class LedgerHourOutput(serializers.ModelSerializer[LedgerHour]):
         ]
 
 
-class LedgerHourFilter(filters.FilterSet):
+class LedgerHourFilter(filters.FilterSet):  # type: ignore[misc]  # django-filter has no types
     node = filters.CharFilter(field_name="node__hostname")
     hour__gte = filters.IsoDateTimeFilter(field_name="hour", lookup_expr="gte")
     hour__lt = filters.IsoDateTimeFilter(field_name="hour", lookup_expr="lt")

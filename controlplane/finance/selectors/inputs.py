@@ -150,7 +150,8 @@ def _ready_times(accelerators: Iterable[UUID]) -> dict[tuple[UUID, str], list[da
         .values_list("workload__accelerator", "role", "ready_at")
     )
     for accelerator, role, at in rows:
-        found[accelerator, role].append(at)
+        if at is not None:
+            found[accelerator, role].append(at)
     return found
 
 

@@ -1,9 +1,10 @@
 """The ledger as people see it: by node, by class, month to date, and as a series."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import Max, QuerySet, Sum
 from django.db.models.functions import TruncDay
@@ -92,7 +93,7 @@ def ledger_by_node(
     hours: QuerySet[LedgerHour], *, start: datetime, end: datetime
 ) -> list[NodeLedger]:
     """Sums per node over hours in [start, end), by hostname; one query."""
-    rows = (
+    rows: Iterable[Any] = (
         hours.filter(hour__gte=start, hour__lt=end)
         .order_by("node__hostname")
         .values("node", "node__hostname", "currency")

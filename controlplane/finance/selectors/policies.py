@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from uuid import UUID
 
 from django.db.models import Q
 
@@ -102,7 +103,7 @@ def pool_cost(*, pool: str, start: datetime, end: datetime) -> tuple[Decimal | N
     return rounded(total), next(iter(costs.values())).currency
 
 
-def _assigned_seconds(pool: str, *, start: datetime, end: datetime) -> dict[object, Decimal]:
+def _assigned_seconds(pool: str, *, start: datetime, end: datetime) -> dict[UUID, Decimal]:
     """Accelerator-seconds assigned to the pool in the period, by node."""
     periods = (
         AssignedAccelerator.objects.filter(
@@ -111,7 +112,7 @@ def _assigned_seconds(pool: str, *, start: datetime, end: datetime) -> dict[obje
         .filter(Q(assignment__valid_to__isnull=True) | Q(assignment__valid_to__gt=start))
         .values_list("assignment__node", "assignment__valid_from", "assignment__valid_to")
     )
-    seconds: dict[object, Decimal] = {}
+    seconds: dict[UUID, Decimal] = {}
     for node, valid_from, valid_to in periods:
         held = min(valid_to or end, end) - max(valid_from, start)
         seconds[node] = seconds.get(node, Decimal(0)) + Decimal(str(held.total_seconds()))

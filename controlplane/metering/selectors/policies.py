@@ -1,6 +1,7 @@
 """What clients saw under each routing policy, from the events of one window."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -49,7 +50,7 @@ def policy_figures(
     events = UsageEventRow.objects.filter(pool=pool, ended_at__gte=start, ended_at__lt=end)
     if project is not None:
         events = events.filter(project=project)
-    sums = events.order_by("policy").values("policy").annotate(**_sums())
+    sums: Iterable[Any] = events.order_by("policy").values("policy").annotate(**_sums())
     digests = _ttft(events)
     return [_figures(row, digests[row["policy"]]) for row in sums]
 

@@ -117,7 +117,7 @@ def test_the_change_that_went_back_is_in_the_role_ledger() -> None:
     assert "the guard is 1.5 s" in plan.outcome
     assert [wave.state for wave in plan.waves.order_by("position")] == ["rolled_back", "skipped"]
     roles = RoleAssignment.objects.filter(change_plan=plan).order_by("valid_from")
-    assert [(row.role, row.valid_to - row.valid_from) for row in roles if row.valid_to][0] == (
+    assert next((row.role, row.valid_to - row.valid_from) for row in roles if row.valid_to) == (
         "decode",
         history.ROLLED_BACK_FOR,
     )
