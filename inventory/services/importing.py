@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from controlplane.audit import services as audit
 from controlplane.common import permissions
@@ -19,9 +19,23 @@ from inventory.discovery.file_import import (
     read_file,
 )
 from inventory.errors import ImportTooLargeError
-from inventory.models import Accelerator, AcceleratorModel, Cluster, ImportRun, Node, Site
+from inventory.models import (
+    Accelerator,
+    AcceleratorModel,
+    Cluster,
+    ImportRun,
+    Node,
+    NodeType,
+    Site,
+)
 from inventory.services import verdicts
-from inventory.services.placing import check_values, node_type_for, place_node, sentences
+from inventory.services.placing import (
+    check_values,
+    node_type_for,
+    planned_node,
+    refused_value,
+    sentences,
+)
 from inventory.vendors import vendors
 
 if TYPE_CHECKING:
@@ -37,6 +51,17 @@ class _Known:
     models: dict[str, AcceleratorModel]
     nodes: dict[tuple[str, str], Node]
     serials: dict[tuple[str, str], Accelerator]
+    node_types: dict[tuple[str, int], NodeType]
+    """By slug of the model and number of accelerators; filled as rows ask for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A node that a row asks for, not stored yet."""
+
+    row: ImportRow
+    node: Node
+    devices: Sequence[Accelerator]
 
 
 def import_file(*, content: bytes, file_name: str = "", dry_run: bool, actor: "User") -> ImportRun:
@@ -62,9 +87,11 @@ def import_file(*, content: bytes, file_name: str = "", dry_run: bool, actor: "U
     errors = list(found.errors)
     try:
         with transaction.atomic():
-            errors += _store(found.rows, created, actor=actor)
+            plan, refused = _plan(found.rows, created)
+            errors += refused or _store(plan)
             if errors or dry_run:
                 raise _UndoError
+            _record(plan, actor=actor)
     except _UndoError:
         pass
     return _finish(run, created, sorted(errors, key=lambda error: error.row))
@@ -93,17 +120,57 @@ def _finish(run: ImportRun, created: Counter[str], errors: Sequence[RowError]) -
     return run
 
 
-def _store(rows: Sequence[ImportRow], created: Counter[str], *, actor: "User") -> list[RowError]:
-    """Store row by row inside the caller's transaction; returns what stood in the way."""
+def _plan(
+    rows: Sequence[ImportRow], created: Counter[str]
+) -> tuple[list[_Planned], list[RowError]]:
+    """Nodes to be stored, and what stands in the way; sites, clusters and types are made."""
     known = _known(rows)
+    plan: list[_Planned] = []
     errors = []
     for row in rows:
-        error = _named(row, known) or _existing(row, known)
-        if error is None:
-            error = _place(row, known, created, actor=actor)
+        try:
+            error = _named(row, known) or _existing(row, known)
+            if error is None:
+                plan += _planned(row, known, created)
+        except DomainError as refusal:
+            error = RowError(row.row, "", "refused", {"why": str(refusal)})
         if error is not None:
             errors.append(error)
-    return errors
+    return plan, errors
+
+
+def _store(plan: Sequence[_Planned]) -> list[RowError]:
+    """Store the nodes in a few statements; what somebody took meanwhile is an error of its row."""
+    try:
+        with transaction.atomic():
+            Node.objects.bulk_create([planned.node for planned in plan], batch_size=1000)
+            devices = [device for planned in plan for device in planned.devices]
+            Accelerator.objects.bulk_create(devices, batch_size=2000)
+    except IntegrityError as error:
+        value = refused_value(error)
+        taken = {value.lower(), value}
+        for planned in plan:
+            if planned.node.hostname.lower() in taken or value in planned.row.serials:
+                return [RowError(planned.row.row, "", "taken-meanwhile", {"value": value})]
+        raise
+    return []
+
+
+def _record(plan: Sequence[_Planned], *, actor: "User") -> None:
+    """One entry per node, so that its history begins with the file."""
+    for planned in plan:
+        node = planned.node
+        audit.record(
+            actor=actor,
+            action="node.create",
+            subject=node,
+            after={
+                "state": node.state,
+                "node_type": node.node_type.slug,
+                "cluster": node.cluster.slug,
+            },
+            message="file import",
+        )
 
 
 def _known(rows: Sequence[ImportRow]) -> _Known:
@@ -124,6 +191,7 @@ def _known(rows: Sequence[ImportRow]) -> _Known:
         serials={
             (device.vendor, device.serial): device for device in devices.select_related("node")
         },
+        node_types={},
     )
 
 
@@ -183,36 +251,27 @@ def _is_same(node: Node, row: ImportRow) -> bool:
     return (kind.accelerator_model.slug, kind.accelerator_count) == (row.model, row.accelerators)
 
 
-def _place(
-    row: ImportRow, known: _Known, created: Counter[str], *, actor: "User"
-) -> RowError | None:
+def _planned(row: ImportRow, known: _Known, created: Counter[str]) -> list[_Planned]:
+    """The node of a row; empty if it exists. Makes site, cluster and type when they are missing."""
     if (row.cluster, row.hostname.lower()) in known.nodes:
         created["unchanged"] += 1
-        return None
-    try:
-        site = known.sites.get(row.site) or _made_site(row, known, created)
-        cluster = known.clusters.get(row.cluster) or _made_cluster(row, site, known, created)
-        node = place_node(
-            cluster=cluster,
-            hostname=row.hostname,
-            node_type=node_type_for(known.models[row.model], row.accelerators),
-            serials=row.serials,
-            state=row.state,
-            details=row.details,
-        )
-    except DomainError as error:
-        # Somebody added the same thing since the file was checked, or a text does not fit.
-        return RowError(row.row, "", "refused", {"why": str(error)})
+        return []
+    site = known.sites.get(row.site) or _made_site(row, known, created)
+    cluster = known.clusters.get(row.cluster) or _made_cluster(row, site, known, created)
+    kind = (row.model, row.accelerators)
+    if kind not in known.node_types:
+        known.node_types[kind] = node_type_for(known.models[row.model], row.accelerators)
+    node, devices = planned_node(
+        cluster=cluster,
+        hostname=row.hostname,
+        node_type=known.node_types[kind],
+        serials=row.serials,
+        state=row.state,
+        details=row.details,
+    )
     created["nodes"] += 1
     created["accelerators"] += row.accelerators
-    audit.record(
-        actor=actor,
-        action="node.create",
-        subject=node,
-        after={"state": row.state, "node_type": node.node_type.slug, "cluster": cluster.slug},
-        message="file import",
-    )
-    return None
+    return [_Planned(row, node, devices)]
 
 
 def _made_site(row: ImportRow, known: _Known, created: Counter[str]) -> Site:

@@ -19,7 +19,13 @@ from inventory.errors import (
     NodeWithoutAcceleratorsError,
 )
 from inventory.models import Accelerator, Cluster, Finding, Node
-from inventory.services.placing import check_values, model_named, node_type_for, place_node
+from inventory.services.placing import (
+    check_values,
+    model_named,
+    node_type_for,
+    planned_node,
+    sentences,
+)
 
 if TYPE_CHECKING:
     from controlplane.tenancy.models import User
@@ -62,7 +68,7 @@ def create_node(
     serials, state = details.pop("serials", ()), details.pop("state", State.READY)
     if not 1 <= accelerators <= MOST_ACCELERATORS or len(serials) > accelerators:
         raise NodeWithoutAcceleratorsError(node=hostname, count=accelerators)
-    node = place_node(
+    node, devices = planned_node(
         cluster=Cluster.objects.get(pk=cluster_id),
         hostname=hostname,
         node_type=node_type_for(model_named(model), accelerators),
@@ -70,6 +76,9 @@ def create_node(
         state=state,
         details=details,
     )
+    with sentences(node):
+        node.save(force_insert=True)
+        Accelerator.objects.bulk_create(devices)
     audit.record(
         actor=actor,
         action="node.create",

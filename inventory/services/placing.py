@@ -66,6 +66,12 @@ def sentences(row: models.Model) -> Iterator[None]:
         raise _refusal(row, name, detail) or error from error
 
 
+def refused_value(error: IntegrityError) -> str:
+    """The value that a unique rule refused, as the database writes it; empty for other rules."""
+    diagnostics = getattr(error.__cause__, "diag", None)
+    return _last_value(getattr(diagnostics, "message_detail", None) or "")
+
+
 def _refusal(row: models.Model, name: str, detail: str) -> Exception | None:
     if "_slug_" in name:
         return SlugTakenError(slug=_last_value(detail))
@@ -117,7 +123,7 @@ def node_type_for(model: AcceleratorModel, accelerators: int) -> NodeType:
     return found
 
 
-def place_node(
+def planned_node(
     *,
     cluster: Cluster,
     hostname: str,
@@ -125,10 +131,10 @@ def place_node(
     serials: Sequence[str],
     state: str,
     details: Mapping[str, Any],
-) -> Node:
-    """Write a node and one accelerator per slot, slots from 0; missing serials stay empty.
+) -> tuple[Node, list[Accelerator]]:
+    """A node and one accelerator per slot, slots from 0, not stored yet; missing serials are empty.
 
-    Raises NodeExistsError, SerialInUseError or ValueNotAllowedError; then nothing was written.
+    Raises ValueNotAllowedError.
     """
     now = timezone.now()
     node = Node(
@@ -143,16 +149,14 @@ def place_node(
     )
     check_values(node)
     padded = [*serials, *[""] * (node_type.accelerator_count - len(serials))]
-    with sentences(node):
-        node.save(force_insert=True)
-        Accelerator.objects.bulk_create(
-            Accelerator(
-                node=node,
-                model=node_type.accelerator_model,
-                vendor=node.vendor,
-                slot=slot,
-                serial=serial,
-            )
-            for slot, serial in enumerate(padded)
+    devices = [
+        Accelerator(
+            node=node,
+            model=node_type.accelerator_model,
+            vendor=node.vendor,
+            slot=slot,
+            serial=serial,
         )
-    return node
+        for slot, serial in enumerate(padded)
+    ]
+    return node, devices

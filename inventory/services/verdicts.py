@@ -57,6 +57,9 @@ SENTENCES = {
         "or leave the row out."
     ),
     "serial-in-use": _("The serial {serial} of {vendor} belongs to {accelerator} already."),
+    "taken-meanwhile": _(
+        "Somebody else added '{value}' while the file was checked. Send the file again."
+    ),
     "refused": _("The row cannot be stored: {why}"),
 }
 

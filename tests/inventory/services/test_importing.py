@@ -193,3 +193,19 @@ def test_of_three_equal_files_at_once_the_node_comes_once(
     assert outcomes == ["ImportRun"] * 3
     assert (Node.objects.count(), Accelerator.objects.count()) == (1, 2)
     assert ImportRun.objects.filter(state="applied", created__has_key="nodes").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_six_files_that_add_to_one_cluster_the_node_comes_once(
+    at_the_same_time: Callable[..., list[str]],
+) -> None:
+    make_model()
+    make_cluster(slug="seoul-1", site=make_site(slug="kr-1"))
+    content = "\n".join([HEADER, "kr-1,,seoul-1,,gpu-1,amd,amd-mi325x,2,A;B"]).encode()
+
+    at_the_same_time(6, services.import_file, content=content, dry_run=False, actor=make_olga())
+
+    codes = {error["code"] for run in ImportRun.objects.all() for error in run.errors}
+    assert codes <= {"taken-meanwhile"}
+    assert (ImportRun.objects.count(), Node.objects.count()) == (6, 1)
+    assert ImportRun.objects.filter(state="applied", created__has_key="nodes").count() == 1

@@ -1,7 +1,7 @@
 """Refusals of the database become errors with names in them."""
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 
 from inventory.errors import SlotTakenError, UnknownModelError, UnknownVendorError
 from inventory.models import Accelerator, Site
@@ -34,6 +34,16 @@ def test_a_taken_slot_is_named() -> None:
         placing.sentences(twin),
     ):
         twin.save()
+
+
+def test_the_value_that_a_unique_rule_refused_is_read_from_the_database() -> None:
+    node = make_node(hostname="GPU-1")
+
+    with pytest.raises(IntegrityError) as refused, transaction.atomic():
+        make_node(hostname="gpu-1", cluster=node.cluster, accelerators=0)
+
+    assert placing.refused_value(refused.value) == "gpu-1"
+    assert placing.refused_value(IntegrityError("disk on fire")) == ""
 
 
 def test_a_refusal_that_no_rule_explains_stays_what_it_is() -> None:
