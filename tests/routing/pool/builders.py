@@ -88,6 +88,7 @@ def make_request(
     body = {
         "model": overrides.get("model", "granite"),
         "max_tokens": max_tokens,
+        "n": overrides.pop("n", 1),
         "messages": [{"role": "user", "content": text}],
     }
     identity = make_document(endpoint_dict("a")).prompt_identity
