@@ -47,6 +47,7 @@ class Demo:
         for name in ("DATABASE_URL", "BROKER_URL", "TEST_DATABASE"):
             self._environment.pop(name, None)
         self._process: subprocess.Popen[bytes] | None = None
+        self._people: dict[str, Person] = {}
 
     def start(self) -> None:
         """Start it and wait until the comparison of policies is reported."""
@@ -60,6 +61,8 @@ class Demo:
 
     def stop(self) -> int:
         """Ctrl-C, and the exit code; then nothing of it is left."""
+        for person in self._people.values():
+            person.close()
         assert self._process is not None
         self._process.send_signal(signal.SIGINT)
         code = self._process.wait(timeout=90)
@@ -118,7 +121,9 @@ class Demo:
 
     def person(self, username: str) -> "Person":
         """Somebody who is logged in."""
-        return Person(self.url, username, self.password(username))
+        if username not in self._people:
+            self._people[username] = Person(self.url, username, self.password(username))
+        return self._people[username]
 
     def _supervisor(self) -> Any:
         from deploy.demo import supervision
@@ -153,6 +158,10 @@ class Person:
             headers={"Referer": f"{url}/login"},
         )
         assert "sessionid" in self._client.cookies, answer.text
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
 
     def get(self, path: str, **parameters: str) -> Any:
         """JSON of an API path."""

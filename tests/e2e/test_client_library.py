@@ -1,5 +1,7 @@
 """A client library of OpenAI against a router: answers, streams, and errors in its own form."""
 
+from collections.abc import Iterator
+
 import httpx
 import openai
 import pytest
@@ -11,10 +13,10 @@ HELLO = [{"role": "user", "content": "Which accelerators are there?"}]
 
 
 @pytest.fixture
-def client(demo: Demo) -> openai.OpenAI:
-    return openai.OpenAI(
-        base_url=demo.routers["router-a"] + "/v1", api_key=demo.key, max_retries=0, timeout=60
-    )
+def client(demo: Demo) -> Iterator[openai.OpenAI]:
+    url = demo.routers["router-a"] + "/v1"
+    with openai.OpenAI(base_url=url, api_key=demo.key, max_retries=0, timeout=60) as opened:
+        yield opened
 
 
 def test_a_chat_is_answered_with_its_usage(client: openai.OpenAI) -> None:
@@ -46,11 +48,10 @@ def test_an_unknown_model_is_404(client: openai.OpenAI) -> None:
 
 
 def test_a_wrong_key_is_401(demo: Demo) -> None:
-    stranger = openai.OpenAI(
-        base_url=demo.routers["router-b"] + "/v1", api_key="csk_demo_wrong", max_retries=0
-    )
+    url = demo.routers["router-b"] + "/v1"
+    stranger = openai.OpenAI(base_url=url, api_key="csk_demo_wrong", max_retries=0)
 
-    with pytest.raises(openai.AuthenticationError):
+    with stranger, pytest.raises(openai.AuthenticationError):
         stranger.chat.completions.create(model=MODEL, messages=HELLO)
 
 
