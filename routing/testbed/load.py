@@ -13,7 +13,9 @@ import contextlib
 import json
 import signal
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 
@@ -30,6 +32,8 @@ from routing.testbed.load_report import LoadProgress, LoadReport, Outcome, summa
 
 CONNECT_SECONDS = 2.0
 PROGRESS_SECONDS = 1.0
+MAX_OUTCOMES = 200_000
+"""A run without end keeps this many of its latest requests: about 60 MB, two hours at 30/s."""
 
 Progress = Callable[[LoadProgress], None]
 
@@ -52,7 +56,8 @@ class _Run:
         self._progress = progress
         self._stop = stop
         self._loop = asyncio.get_running_loop()
-        self._outcomes: list[Outcome] = []
+        self._outcomes: deque[Outcome] = deque(maxlen=MAX_OUTCOMES)
+        self._sent = self._ok = self._failed = self._retried = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._lag = 0.0
         self._started = perf_counter()
@@ -74,7 +79,11 @@ class _Run:
             for target in self._targets:
                 target.close()
         self._tell()
-        return summarize(self._outcomes, max_send_lag_seconds=self._lag)
+        return summarize(
+            self._outcomes,
+            max_send_lag_seconds=self._lag,
+            forgotten=self._sent - len(self._outcomes),
+        )
 
     async def _send_all(self) -> None:
         for index, offset in enumerate(arrival_times(self._spec)):
@@ -89,8 +98,10 @@ class _Run:
     def _send(self, index: int, body: bytes) -> None:
         outcome = Outcome(index=index, sent_at=perf_counter())
         self._outcomes.append(outcome)
+        self._sent += 1
         if len(self._tasks) >= self._spec.max_in_flight:
             outcome.failure = "generator-full"
+            self._failed += 1
             return
         task = self._loop.create_task(self._one(outcome, body))
         self._tasks.add(task)
@@ -108,6 +119,9 @@ class _Run:
             outcome.failure = "broken-answer"
         else:
             self._take(outcome, reply)
+        self._ok += outcome.ok
+        self._failed += not outcome.ok
+        self._retried += outcome.retried
 
     async def _post(self, outcome: Outcome, body: bytes) -> Reply:
         request_id = f"load-{self._spec.seed}-{outcome.index}"
@@ -146,16 +160,14 @@ class _Run:
     def _tell(self) -> None:
         if self._progress is None:
             return
-        ok = sum(outcome.ok for outcome in self._outcomes)
-        failed = sum(outcome.failure is not None for outcome in self._outcomes)
         self._progress(
             LoadProgress(
                 elapsed_seconds=perf_counter() - self._started,
-                sent=len(self._outcomes),
-                ok=ok,
-                failed=failed,
-                in_flight=len(self._outcomes) - ok - failed,
-                retried_on_other_router=sum(outcome.retried for outcome in self._outcomes),
+                sent=self._sent,
+                ok=self._ok,
+                failed=self._failed,
+                in_flight=self._sent - self._ok - self._failed,
+                retried_on_other_router=self._retried,
             )
         )
 
@@ -164,14 +176,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a load: 0 when no request failed, 1 when some did, 2 when it cannot be sent."""
     options = vars(_parser().parse_args(arguments))
     report_file: Path | None = options.pop("report")
-    quiet: bool = options.pop("quiet")
+    progress = _PROGRESS[options.pop("progress")]
     spec = LoadSpec(urls=tuple(options.pop("url")), **options)
     try:
         spec.check()
     except LoadSpecError as error:
         print(f"The load cannot be sent: {error}", file=sys.stderr)
         return 2
-    report = _run(spec, None if quiet else _print_progress)
+    report = _run(spec, progress)
     text = json.dumps(report.to_json(), indent=2)
     if report_file is None:
         print(text)
@@ -203,6 +215,17 @@ def _print_progress(progress: LoadProgress) -> None:
     )
 
 
+def _print_json(progress: LoadProgress) -> None:
+    print(json.dumps(asdict(progress)), file=sys.stderr, flush=True)
+
+
+_PROGRESS: dict[str, Progress | None] = {
+    "text": _print_progress,
+    "json": _print_json,
+    "none": None,
+}
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="routing.testbed.load", description="Load generator.")
     add = parser.add_argument
@@ -212,7 +235,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--api", choices=APIS, default="chat", help="which API to call")
     add("--timeout", dest="timeout_seconds", type=float, default=300.0, help="seconds a request")
     add("--report", type=Path, help="file for the report; standard output when absent")
-    add("--quiet", action="store_true", help="no progress on standard error")
+    add("--quiet", dest="progress", action="store_const", const="none", default="text")
+    add("--progress", choices=sorted(_PROGRESS), default="text", help="a line a second on stderr")
     _add_shape(parser)
     return parser
 

@@ -90,6 +90,8 @@ class LoadReport:
     e2e_seconds: Spread
     max_send_lag_seconds: float
     """How late the generator itself was at worst; large values void the run."""
+    forgotten: int = 0
+    """Older requests that no figure here covers, because a long run keeps only its latest."""
     failures_by_reason: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -97,7 +99,9 @@ class LoadReport:
         return asdict(self)
 
 
-def summarize(outcomes: Iterable[Outcome], *, max_send_lag_seconds: float) -> LoadReport:
+def summarize(
+    outcomes: Iterable[Outcome], *, max_send_lag_seconds: float, forgotten: int = 0
+) -> LoadReport:
     """Figures over all outcomes of a run. Requests that never ended count as failed."""
     outcomes = list(outcomes)
     good = [outcome for outcome in outcomes if outcome.ok]
@@ -123,6 +127,7 @@ def summarize(outcomes: Iterable[Outcome], *, max_send_lag_seconds: float) -> Lo
         tpot_seconds=spread(outcome.tpot for outcome in good),
         e2e_seconds=spread(outcome.e2e for outcome in good),
         max_send_lag_seconds=max_send_lag_seconds,
+        forgotten=forgotten,
         failures_by_reason=dict(sorted(reasons.items())),
     )
 

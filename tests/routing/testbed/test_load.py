@@ -1,11 +1,14 @@
 """The load generator against engines and against servers that misbehave."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from routing.testbed import load
 from routing.testbed.load import run_load
 from routing.testbed.load_plan import LoadSpec
 from routing.testbed.load_report import LoadProgress
@@ -147,6 +150,54 @@ async def test_stopping_ends_the_sending_and_waits_for_answers(
     assert report.failed == 0
     assert seen[-1].in_flight == 0
     assert seen[-1].ok == report.ok
+
+
+async def test_a_run_without_end_keeps_only_its_latest_requests(
+    start_engine: StartEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load, "MAX_OUTCOMES", 5)
+    engine = await start_engine()
+    seen: list[LoadProgress] = []
+
+    report = await run_load(make_spec(url(engine)), progress=seen.append)
+
+    assert (report.sent, report.forgotten) == (5, 15)
+    assert seen[-1].ok == 20
+
+
+def test_the_command_line_writes_a_report_and_fails_when_requests_fail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "report.json"
+    options = ["--url", NOBODY, "--model", MODEL, "--rate", "100", "--requests", "2"]
+
+    status = load.main([*options, "--report", str(file), "--progress", "json"])
+
+    assert status == 1
+    assert json.loads(file.read_text())["failures_by_reason"] == {"connection": 2}
+    assert json.loads(capsys.readouterr().err.splitlines()[-1])["failed"] == 2
+
+
+@pytest.mark.parametrize(("option", "lines"), [([], 1), (["--quiet"], 0)])
+def test_progress_goes_to_standard_error_unless_it_is_to_be_quiet(
+    option: list[str], lines: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--url", NOBODY, "--model", MODEL, "--rate", "100", "--requests", "2"]
+
+    load.main([*options, *option])
+
+    captured = capsys.readouterr()
+    assert len(captured.err.splitlines()) == lines
+    assert json.loads(captured.out)["sent"] == 2
+
+
+def test_a_load_that_cannot_be_sent_is_refused_with_the_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status = load.main(["--url", "ftp://x", "--model", MODEL, "--rate", "1", "--requests", "1"])
+
+    assert status == 2
+    assert "'ftp://x' is not of the form" in capsys.readouterr().err
 
 
 async def test_more_requests_than_the_bound_are_not_sent(start_engine: StartEngine) -> None:
