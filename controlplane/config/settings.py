@@ -205,7 +205,7 @@ REST_FRAMEWORK = {
     "URL_FORMAT_OVERRIDE": None,
     "DEFAULT_PAGINATION_CLASS": "controlplane.api.pagination.CursorPagination",
     "DEFAULT_FILTER_BACKENDS": ["controlplane.api.filters.StrictFilterBackend"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "controlplane.api.schema.ApiSchema",
     "EXCEPTION_HANDLER": "controlplane.api.problems.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
@@ -216,6 +216,15 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {
+        "ClusterKindEnum": "inventory.models.Cluster.Kind",
+        "FigureSourceEnum": "controlplane.telemetry.models.Evidence",
+    },
+    "PREPROCESSING_HOOKS": ["controlplane.api.schema.views"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "controlplane.api.schema.finish",
+    ],
 }
 
 # Who decides what a person may do; `common.permissions` asks it.

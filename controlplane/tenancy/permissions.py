@@ -17,7 +17,7 @@ from controlplane.tenancy.models import Role, User
 _FLEET_VIEW = ("inventory.view_*", "serving.view_*", "telemetry.view_*", "operations.view_*")
 _TENANT_VIEW = (
     "tenancy.view_organisation", "tenancy.view_tenant", "tenancy.view_project",
-    "metering.view_*", "operations.view_*",
+    "metering.view_usage", "metering.view_usagehour", "operations.view_operation",
 )  # fmt: skip
 
 ACTIONS: dict[str, tuple[str, ...]] = {

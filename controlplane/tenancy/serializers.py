@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from controlplane.common.serializers import StrictSerializer
@@ -10,6 +12,7 @@ from controlplane.tenancy.models import ApiToken, InferenceKey, Organisation, Pr
 from controlplane.tenancy.models.tree import NAME, SLUG
 
 
+@extend_schema_field(OpenApiTypes.STR)
 class VisibleRow(serializers.SlugRelatedField[Any]):
     """A row by slug, among those that the caller may see; gives its id."""
 

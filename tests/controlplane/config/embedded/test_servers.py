@@ -99,7 +99,9 @@ def installation(request: pytest.FixtureRequest) -> Iterator[Installation]:
     shutil.rmtree(var, ignore_errors=True)
 
 
-def test_servers_start_once_survive_and_stop_and_postgres_is_not_root(installation: Installation) -> None:
+def test_servers_start_once_survive_and_stop_and_postgres_is_not_root(
+    installation: Installation,
+) -> None:
     installation.run("start")
     first = installation.pids()
 
