@@ -13,7 +13,7 @@ from deploy.demo.options import ROUTERS, Options, check_ports, environment_of
 from deploy.demo.supervision import Supervision
 
 START_TIMEOUT_SECONDS = 60.0
-AFTER_TABLES = ("engine-host", *ROUTERS, "web", "worker", "beat")
+AFTER_TABLES = ("engine-host", *ROUTERS, "web", "worker", "beat", "agents")
 
 
 class InstallationError(Exception):

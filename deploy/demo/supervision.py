@@ -76,6 +76,7 @@ def programs(options: Options, folder: Path) -> list[Program]:
             50,
         ),
     ]
+    listed.append(Program("agents", f"{python} -m deploy.demo.agents", 60))
     for name in ROUTERS:
         command = _ROUTER_COMMAND.format(
             python=python,

@@ -1,10 +1,17 @@
-"""One demo for all end-to-end tests: starting it takes longer than any of them."""
+"""One demo and one browser for all end-to-end tests: starting them takes longer than any test."""
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 from tests.e2e.stack import Demo
+
+CHROMIUM_FLAGS = [
+    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--no-sandbox",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +24,15 @@ def demo() -> Iterator[Demo]:
     finally:
         code = running.stop()
     assert code == 0, "the demo did not end well"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium of the system."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("Chromium is not installed; 'make test' installs it where it may.")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=program, args=CHROMIUM_FLAGS)
+        yield opened
+        opened.close()
