@@ -1,7 +1,7 @@
 """Stands in for the node agents of the demo: says every half minute what each node holds.
 
-The observations go through the same service as an agent's report. One node keeps silent, so that its
-health is unknown: one of the things to find.
+The observations go through the same service as an agent's report. One node keeps silent, so that
+its health is unknown: one of the things to find.
 """
 
 import os
