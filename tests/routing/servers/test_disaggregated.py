@@ -145,7 +145,7 @@ async def test_lesson_f11_a_decode_leg_that_fails_after_a_good_prefill_blames_th
 async def test_lesson_f05_a_decode_engine_that_waits_for_kv_too_long_is_left(stage: Stage) -> None:
     await stage.engine("p1")
     stuck, _ = await stage.engine("d1", hangs), await stage.engine("d2")
-    limits = {"first_token_timeout_seconds": 0.1, "stall_timeout_seconds": 0.1}
+    limits = {"first_token_timeout_seconds": 0.5, "stall_timeout_seconds": 0.5}
     await stage.load(roles={name: ROLES[name] for name in ("p1", "d1", "d2")}, limits=limits)
 
     statuses = [(await stage.ask(chat(messages=LONG, stream=True))).status for _ in range(2)]

@@ -105,6 +105,11 @@ async def state_of(router: Running) -> dict[str, Any]:
     return (await request(router.admin_port, "GET", "/admin/state", headers=ADMIN)).json
 
 
+async def inflight_at(router: Running, endpoint_id: str) -> int:
+    endpoints = (await state_of(router))["pools"]["main"]["endpoints"]
+    return sum(one["inflight_requests"] for one in endpoints if one["id"] == endpoint_id)
+
+
 async def segments(router: Running) -> list[dict[str, Any]]:
     path = "/admin/usage-segments?after=0&limit=1000"
     return (await request(router.admin_port, "GET", path, headers=ADMIN)).json["segments"]
@@ -273,9 +278,9 @@ async def test_a_killed_engine_costs_no_request_that_had_no_byte_yet(
     router = await start(*router_arguments(tmp_path / "state", token_file))
     engines = {name: await start(*engine_arguments("both")) for name in ("a", "b")}
     await push(router, engines)
-    asking = [asyncio.create_task(ask(router, chat(max_tokens=400))) for _ in range(20)]
-    async with asyncio.timeout(10):
-        while (await state_of(router))["leases_open"] < 20:
+    asking = [asyncio.create_task(ask(router, chat(max_tokens=4000))) for _ in range(20)]
+    async with asyncio.timeout(20):
+        while await inflight_at(router, "a") == 0:
             await asyncio.sleep(0.005)
 
     await engines["a"].end(signal.SIGKILL)

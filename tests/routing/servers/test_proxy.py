@@ -144,7 +144,7 @@ async def test_a_refused_connection_goes_to_another_endpoint(stage: Stage) -> No
 
 async def test_an_engine_that_says_nothing_in_time_is_left(stage: Stage) -> None:
     silent, _ = await stage.engine("silent", hangs), await stage.engine("good")
-    limits = {"attempts": 3, "first_token_timeout_seconds": 0.1, "stall_timeout_seconds": 0.1}
+    limits = {"attempts": 3, "first_token_timeout_seconds": 0.5, "stall_timeout_seconds": 0.5}
     await stage.load(limits=limits)
 
     answers_got = [await stage.ask(chat(stream=True)) for _ in range(2)]
@@ -214,7 +214,7 @@ async def test_a_stream_that_stalls_ends_with_an_error_event(stage: Stage) -> No
         await asyncio.sleep(600)
 
     await stage.engine("a", stalls)
-    await stage.load(limits={"stall_timeout_seconds": 0.1})
+    await stage.load(limits={"stall_timeout_seconds": 0.5})
 
     answer = await stage.ask(chat(stream=True))
 

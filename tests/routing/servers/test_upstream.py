@@ -133,7 +133,7 @@ async def test_an_answer_that_breaks_is_an_error_of_its_kind(
     ],
 )
 async def test_silence_has_an_end(pool: UpstreamPool, parts: tuple[bytes, ...], kind: str) -> None:
-    deadlines = Deadlines(connect=1.0, first_byte=0.05, stall=0.05)
+    deadlines = Deadlines(connect=1.0, first_byte=0.2, stall=0.2)
     async with Listener(says(*parts)) as origin:
         with pytest.raises(UpstreamError) as raised:
             await pool.run(origin, REQUEST, Collected(), deadlines)
