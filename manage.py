@@ -14,7 +14,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.config.settings")
     if len(sys.argv) > 1 and sys.argv[1] not in NEEDS_NO_SERVER:
         start_embedded()
-    from django.core.management import execute_from_command_line  # noqa: PLC0415 - after the servers
+    from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)
 
