@@ -40,15 +40,16 @@ def price(
     table, pairs, document = known.table, known.pairs, known.document
     quote = Quote(table, demand, document.policy.parameters, now=now)
     terms, hits = BestTerms(quote.local()), demand.hit_tokens
-    if pairs.exists and eligible.has_prefills:
-        rows = pairs.decode_rows
-        work = demand.prompt_tokens - hits[rows]
+    rows = pairs.decode_rows
+    work = demand.prompt_tokens - hits[rows]
+    least = document.disaggregation.minimum_uncached_tokens
+    if pairs.exists and eligible.has_prefills and work.max() >= least:
         found = _best_pairs(quote, pairs, work, eligible.prefills, one_place=one_place, now=now)
         paired = quote.pairs(found.prompt, found.chosen, decode_rows=rows, transfer=found.transfer)
         local = terms.total[rows]
         # A pair that may not be used has an infinite transfer, so it is never the cheaper way.
         use = paired.total < local
-        use &= work >= document.disaggregation.minimum_uncached_tokens
+        use &= work >= least
         sources = found.lines[found.chosen]
         terms.put_pairs(paired, sources=sources, use=use, column_of=pairs.column_of)
         terms.total = terms.total.copy()

@@ -1,6 +1,6 @@
 """CPU time of one decision, hashing included, at 8, 64 and 512 endpoints.
 
-    python tests/benchmarks/bench_decide.py [--rounds 2000] [--profile]
+    python -m tests.benchmarks.bench_decide [--rounds 2000] [--profile]
 
 One request is a 28.8 kB prompt, whose first 24 kB are shared within a group of 150 and whose rest
 is one of five questions, as in the published three-vendor runs. A decision is: hash the prompt into
