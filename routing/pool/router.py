@@ -231,7 +231,7 @@ class PoolRouter:
             learning.after_end(self._known, lease, counts, now=now)
         elif lease.first_token_at is None:
             learning.withdraw(self._known, lease)
-        self._known.leases.end(self._known.table, lease, now=now)
+        self._known.leases.end(self._known.table, lease, now=now, is_answered=outcome == "ok")
 
     def failed(
         self,

@@ -6,12 +6,15 @@ order of prefill end, first token, end, abort and death of the instance.
 
 import heapq
 import math
-from collections import Counter
+from collections import Counter, deque
 
 from routing.core.decision import Decision
 from routing.core.lease import Holding, Lease
 from routing.core.request import InferenceRequest
 from routing.core.table import EndpointTable, Instance
+
+KV_HOLD_SECONDS = 30.0
+"""How long a prefill engine keeps blocks that nobody pulled (vLLM's `kv_lease_duration`)."""
 
 
 class LeaseBook:
@@ -23,6 +26,8 @@ class LeaseBook:
         self._last = 0
         self._settling: list[tuple[float, int]] = []
         """When the prompts of requests that are not streamed are probably computed."""
+        self._kept: deque[tuple[float, Holding]] = deque()
+        """Blocks at prefill ends that were computed and never pulled, in order of time."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -68,8 +73,11 @@ class LeaseBook:
     def settle(self, table: EndpointTable, *, now: float) -> None:
         """Take prompts for computed whose predicted time has passed, where no stream tells.
 
-        Only the prompt's share is given back: the lease itself never ends by time.
+        Only the prompt's share is given back: the lease itself never ends by time. Blocks that
+        were never pulled are given back when the engine drops them.
         """
+        while self._kept and self._kept[0][0] <= now:
+            self._kept.popleft()[1].release(table, now=now)
         while self._settling and self._settling[0][0] <= now:
             _, number = heapq.heappop(self._settling)
             lease = self._open.get(number)
@@ -102,11 +110,17 @@ class LeaseBook:
         lease.generated += count
         lease.holdings[0].reduce(table, "remaining_tokens", count)
 
-    def end(self, table: EndpointTable, lease: Lease, *, now: float) -> bool:
+    def end(self, table: EndpointTable, lease: Lease, *, now: float, is_answered: bool) -> bool:
         """Close a lease; False when it was closed before."""
         if self._open.pop(lease.number, None) is None:
             return False
         lease.is_open = False
+        arrived = is_answered or lease.first_token_at is not None
+        if lease.prefill_done_at is not None and not arrived:
+            # The decode end never came for it, so the prefill end keeps the blocks for a while.
+            kept = lease.holdings[2:]
+            self._kept.extend((now + KV_HOLD_SECONDS, holding) for holding in kept)
+            lease.holdings = lease.holdings[:2]
         for holding in lease.holdings:
             holding.release(table, now=now)
         tenant = lease.request.tenant
@@ -119,7 +133,7 @@ class LeaseBook:
         """Close the leases whose destination is gone; returns how many those were."""
         dead = [lease for lease in self._open.values() if not lease.destination.is_alive]
         for lease in dead:
-            self.end(table, lease, now=now)
+            self.end(table, lease, now=now, is_answered=False)
         return len(dead)
 
 

@@ -9,6 +9,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from routing.core.lease import Lease
 from routing.pool.router import PoolRouter
+from routing.producers.leases import KV_HOLD_SECONDS
 from tests.routing.pool.builders import endpoint_dict, make_document, make_request, make_router
 
 COUNTS = (
@@ -135,6 +136,8 @@ class Interleavings(RuleBasedStateMachine):
             self.router.end(lease, now=self.now, outcome="aborted")
             self.router.end(lease, now=self.now, outcome="ok", completion_tokens=5)
         assert self.router.leases_open == 0
+        # Blocks that nobody pulled stay at the prefill end until its engine drops them.
+        self.router.decide(REQUESTS[0], now=self.now + KV_HOLD_SECONDS)
         assert set(counts(self.router).values()) == {0}
         assert self.router._known.leases.open_of("tenant-a") == 0
 
@@ -162,6 +165,7 @@ def test_the_steps_of_a_pair_in_any_order_leave_nothing(order: list[str]) -> Non
         calls[step]()
 
     assert lease.decision.prefill == "p"
+    router.decide(request, now=3.0 + KV_HOLD_SECONDS)
     assert set(counts(router).values()) == {0}
 
 
@@ -179,6 +183,34 @@ def test_a_pair_loads_the_prefill_end_until_its_prompt_is_done() -> None:
     assert table.requests.tolist() == [0, 1]
     # Its blocks stay until the destination has pulled them.
     assert table.private_tokens[0] > 0
+
+
+def test_blocks_that_nobody_pulled_weigh_on_the_prefill_end_until_they_expire() -> None:
+    router = make_router(endpoint_dict("p", role="prefill"), endpoint_dict("d", role="decode"))
+    request = make_request("word " * 6000)
+    lease = router.begin(request, router.decide(request, now=0.0, policy="random"), now=0.0)
+    router.prefill_done(lease, now=1.0, prompt_tokens=6000, cached_tokens=0)
+    table = router._known.table
+
+    router.end(lease, now=2.0, outcome="aborted")
+    router.decide(request, now=1.9 + KV_HOLD_SECONDS)
+    before = table.private_tokens.tolist()
+    router.decide(request, now=2.0 + KV_HOLD_SECONDS)
+
+    assert before == [request.parsed.prompt_tokens, 0]
+    assert table.private_tokens.tolist() == [0, 0]
+    assert router.leases_open == 0
+
+
+def test_a_pair_that_answered_without_a_stream_keeps_nothing() -> None:
+    router = make_router(endpoint_dict("p", role="prefill"), endpoint_dict("d", role="decode"))
+    request = make_request("word " * 6000)
+    lease = router.begin(request, router.decide(request, now=0.0, policy="random"), now=0.0)
+    router.prefill_done(lease, now=1.0, prompt_tokens=6000, cached_tokens=0)
+
+    router.end(lease, now=2.0, outcome="ok", completion_tokens=20)
+
+    assert set(counts(router).values()) == {0}
 
 
 def test_a_lease_of_a_restarted_instance_vanishes_with_it() -> None:
