@@ -235,7 +235,9 @@ def _require_no_crash_loop(run: Run) -> None:
     limit = int(run.plan.guards.get("max_starts", 4))
     for _, workload in run.workloads():
         engine = run.seen.get(workload.pk)
-        if engine is not None and engine.starts > limit:
+        if engine is None or not workloads.was_asked_for(workload, engine):
+            continue
+        if engine.starts > limit:
             raise TrippedError(
                 f"Engine {workload.name} was started {engine.starts} times; the guard is {limit}."
             )

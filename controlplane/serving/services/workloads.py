@@ -121,6 +121,11 @@ def is_as_wanted(workload: Workload, seen: SeenEngine | None) -> bool:
     return seen.state == "running" and seen.spec_hash == workload.desired["spec_hash"]
 
 
+def was_asked_for(workload: Workload, seen: SeenEngine) -> bool:
+    """True once the target knows what is wanted, whether it runs or not."""
+    return seen.asked_spec_hash == workload.desired.get("spec_hash")
+
+
 def _wanted(workload: Workload) -> WantedEngine:
     desired = workload.desired
     return WantedEngine(
@@ -138,11 +143,11 @@ def _act(workload: Workload, seen: SeenEngine, hold: Hold) -> None:
     wants_none = workload.desired_state == Workload.Desired.ABSENT
     if seen.state == "unknown" or is_as_wanted(workload, seen):
         return
-    same_spec = seen.spec_hash == workload.desired.get("spec_hash")
-    if not wants_none and seen.state == "starting" and same_spec:
-        return
-    if not wants_none and seen.state in {"exited", "failed"} and _backs_off(seen, timezone.now()):
-        return
+    if not wants_none and was_asked_for(workload, seen):
+        if seen.state in {"starting", "ending"}:
+            return
+        if seen.state in {"exited", "failed"} and _backs_off(seen, timezone.now()):
+            return
     hold.renew()
     try:
         if wants_none:

@@ -39,12 +39,15 @@ class SeenEngine:
     name: str
     state: SeenState
     spec_hash: str | None = None
+    asked_spec_hash: str | None = None
+    """What the target was asked for last, also while it does not run."""
     generation: int | None = None
     pid: int | None = None
     url: str | None = None
     instance: str | None = None
     """Changes with each start of the process."""
     starts: int = 0
+    """Starts of what was asked for; above 1 it ended by itself."""
     exit_code: int | None = None
     exited_at: float | None = None
     """Unix time in seconds."""

@@ -103,6 +103,7 @@ def _seen(row: dict[str, Any]) -> SeenEngine:
         name=row["name"],
         state=row["state"],
         spec_hash=row["spec_hash"],
+        asked_spec_hash=row["wanted_spec_hash"],
         generation=row["generation"],
         pid=row["pid"],
         url=f"http://127.0.0.1:{row['port']}" if row["port"] else None,

@@ -60,6 +60,7 @@ def _look(client: httpx.Client, engine: WantedEngine) -> SeenEngine:
         state="running",
         # Its settings are not ours to know: it counts as what is wanted, and the probe decides.
         spec_hash=engine.spec_hash,
+        asked_spec_hash=engine.spec_hash,
         generation=engine.generation,
         url=engine.url,
         instance=digest,

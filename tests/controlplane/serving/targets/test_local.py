@@ -16,7 +16,7 @@ from tests.controlplane.serving.boundary import Boundary
 
 WANTED = WantedEngine(name="gpu-1-0", generation=1, spec_hash="ab" * 16, argv=("vllm", "serve"))
 SEEN = {
-    "name": "gpu-1-0", "state": "exited", "spec_hash": None, "generation": None, "pid": None,
+    "name": "gpu-1-0", "state": "exited", "spec_hash": None, "wanted_spec_hash": "ab" * 16, "generation": None, "pid": None,
     "port": None, "instance": None, "starts": 2, "failure": "",
     "exit": {"pid": 7, "code": 137, "at": 1000.0, "wanted": False},
 }  # fmt: skip
@@ -39,7 +39,7 @@ def test_an_engine_that_ended_is_seen_with_its_code(answer: Script) -> None:
     seen = target("local").observe([WANTED])["gpu-1-0"]
 
     assert (seen.state, seen.exit_code, seen.exited_at, seen.starts) == ("exited", 137, 1000.0, 2)
-    assert seen.url is None
+    assert (seen.url, seen.asked_spec_hash) == (None, "ab" * 16)
 
 
 def test_an_engine_that_the_host_does_not_know_is_absent(answer: Script) -> None:

@@ -13,7 +13,7 @@ from controlplane.serving import facts
 from controlplane.serving.engines import launcher, launchers
 from controlplane.serving.engines.base import EngineArgumentError, EngineRequest
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent / "golden_engines"
 ACCELERATORS = {
     "nvidia": "nvidia-h100-nvl", "amd": "amd-mi325x", "intel-gaudi": "intel-gaudi3",
     "huawei-ascend": "huawei-ascend-910b", "rebellions": "rebellions-atom-max",
