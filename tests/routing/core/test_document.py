@@ -245,6 +245,7 @@ def test_any_bytes_give_a_refusal_that_is_a_sentence(raw: bytes) -> None:
     assert caught.value.message.endswith(".")
 
 
+@settings(deadline=None)
 @given(
     name=st.sampled_from(sorted(SPEED)),
     value=st.sampled_from([None, -1, "x", [], {}, float("1e400")]),

@@ -1,7 +1,7 @@
 """Holdings: what a lease adds to a table is taken back exactly once."""
 
 import hypothesis.strategies as st
-from hypothesis import given
+from hypothesis import given, settings
 
 from routing.core.lease import Holding
 from routing.core.table import EndpointTable, Instance
@@ -29,6 +29,7 @@ def test_a_holding_counts_while_it_is_held() -> None:
     assert table.remaining_tokens.tolist() == [0, 0]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 60), max_size=10))
 def test_parts_given_back_early_are_not_given_back_again(parts: list[int]) -> None:
     table = make_table()

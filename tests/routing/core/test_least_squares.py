@@ -3,7 +3,7 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from routing.core.least_squares import FACTOR_RANGE, PRIOR_VARIANCE, RelativeLeastSquares
 
@@ -55,6 +55,7 @@ def test_one_sided_traffic_for_a_long_time_does_no_harm(direction: list[float]) 
     assert predicted == pytest.approx(1.7 * sum(direction), rel=0.25)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

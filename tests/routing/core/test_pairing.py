@@ -4,7 +4,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from routing.core.document import KvContract
 from routing.core.pairing import HOST_STAGING_SLOWDOWN, PairVerdict, pair
@@ -107,6 +107,7 @@ CONTRACTS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(CONTRACTS, CONTRACTS)
 def test_the_verdict_does_not_depend_on_the_direction(first: Any, second: Any) -> None:
     forth = pair(first, second, kv_bytes_per_token=1000)

@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import xxhash
-from hypothesis import given
+from hypothesis import given, settings
 
 from routing.core.prompt import block_keys, canonical, root_key
 
@@ -40,6 +40,7 @@ def test_roots_of_different_parts_differ(
     assert root_key(*first) != root_key(*second)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300), st.binary(max_size=300), st.integers(0, 2**64 - 1))
 def test_a_difference_changes_its_own_key_and_all_after_it(
     first: bytes, second: bytes, root: int

@@ -143,6 +143,7 @@ def test_which_endpoint_is_picked(
     assert picked == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=30), st.integers(0, 9))
 def test_the_following_ones_are_the_next_cheapest(totals: list[float], count: int) -> None:
     priced = priced_of(totals, [0.0] * len(totals))

@@ -3,7 +3,7 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from routing.producers.lengths import FIRST_GUESS_TOKENS, BytesPerToken, OutputLengths
 
@@ -37,6 +37,7 @@ def test_the_estimate_settles_near_the_median_and_ignores_outliers() -> None:
     assert lengths.expected("t", "m", maximum=None) == pytest.approx(200, rel=0.25)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-5, 10_000), max_size=60), st.integers(1, 500))
 def test_the_estimate_stays_within_what_was_seen_and_what_is_allowed(
     seen: list[int], maximum: int

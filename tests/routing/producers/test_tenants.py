@@ -2,7 +2,7 @@
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from routing.core.document import TenantSpec
 from routing.producers.tenants import TenantLimits
@@ -34,6 +34,7 @@ def test_a_burst_of_one_second_passes_and_then_the_rate_holds() -> None:
     assert limits.seconds_until_allowed("t", now=0.1) == pytest.approx(0.0, abs=1e-9)
 
 
+@settings(deadline=None)
 @given(
     st.floats(0.1, 50),
     st.lists(st.floats(0, 0.5), max_size=200),

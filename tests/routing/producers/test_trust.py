@@ -1,7 +1,7 @@
 """Trust in predicted hits."""
 
 import hypothesis.strategies as st
-from hypothesis import given
+from hypothesis import given, settings
 
 from routing.core.table import EndpointTable, Instance
 from routing.producers import trust
@@ -15,6 +15,7 @@ def make_table() -> EndpointTable:
     return EndpointTable(DOCUMENT, instances, now=0.0)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-10, 9000), st.none() | st.integers(0, 20_000)), max_size=50))
 def test_trust_stays_between_its_floor_and_one(seen: list[tuple[int, int | None]]) -> None:
     table = make_table()
