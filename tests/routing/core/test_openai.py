@@ -48,7 +48,7 @@ def test_a_chat_body_is_read() -> None:
         ({"include_usage": True}, True),
     ],
 )
-def test_whether_the_client_asked_for_usage(options: Any, expected: bool) -> None:  # noqa: FBT001 - a table's column
+def test_whether_the_client_asked_for_usage(options: Any, expected: bool) -> None:
     assert parse(stream=True, stream_options=options).include_usage is expected
 
 
