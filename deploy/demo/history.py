@@ -306,7 +306,7 @@ def _silent_exporter(past: Past) -> None:
             "source": Evidence.SIMULATED,
             "last_ok_at": past.silent_since,
             "failing_since": past.silent_since,
-            "last_error": "No answer within 2 s.",
+            "last_error": "No answer within 3 s.",
         },
     )
     target.accelerators.set(past.accelerators[SILENT])

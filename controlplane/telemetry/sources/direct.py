@@ -16,7 +16,7 @@ from controlplane.telemetry.sources import page
 from routing.core.signals import EngineSignals
 from routing.engines.base import Engine
 
-TIMEOUT_SECONDS = 2.0
+TIMEOUT_SECONDS = 3.0
 MAX_PAGE_BYTES = 4 * 1024 * 1024
 CONCURRENCY = 16
 
