@@ -5,6 +5,9 @@ DomainError
 │   ├── MalformedJsonError, InvalidCursorError, InvalidHeaderError, UnknownParameterError
 │   └── IdempotencyKeyRequiredError, IdempotencyKeyMalformedError
 ├── TokenError: TokenExpiredError, TokenRevokedError (401)
+├── NotFoundError (404), MethodNotAllowedError (405), NotAcceptableError (406)
+├── UnsupportedMediaTypeError (415), ValidationFailedError (422), TooFastError (429)
+├── ForbiddenError (403), InternalError (500)
 ├── CsrfFailedError (403), BodyTooLargeError (413)
 ├── IdempotencyInProgressError (409), IdempotencyKeyReusedError (422)
 └── VersionMismatchError (412), IfMatchRequiredError (428)
@@ -75,9 +78,13 @@ class IdempotencyKeyReusedError(DomainError):
 
 
 class TokenError(DomainError):
-    """The credential is known but of no use."""
+    """There is no credential, or it is not known or of no use."""
 
+    code = "not-authenticated"
     status = HTTPStatus.UNAUTHORIZED
+    title = _("Who are you?")
+    message = _("The request has no credential that is known here.")
+    hint = _("Send 'Authorization: Bearer' with an API token (cst_…), or sign in to the console.")
 
 
 class TokenExpiredError(TokenError):
@@ -139,3 +146,69 @@ class ChangeReasonRequiredError(DomainError):
     title = _("A reason is missing")
     message = _("This change needs a reason.")
     hint = _("Send 'change_reason' in the body, or the header X-Change-Reason (percent-encoded).")
+
+
+class NotFoundError(DomainError):
+    """Also for objects of other tenants, so that their existence does not leak."""
+
+    code = "not-found"
+    status = HTTPStatus.NOT_FOUND
+    title = _("Not found")
+    message = _("There is no such object here, or you may not see it.")
+    hint = _("Look at the id and at the list of the resource.")
+
+
+class ForbiddenError(DomainError):
+    code = "forbidden"
+    status = HTTPStatus.FORBIDDEN
+    title = _("Not permitted")
+    message = _("You may not do this.")
+    hint = _("Ask somebody who may give you the permission.")
+
+
+class MethodNotAllowedError(DomainError):
+    code = "method-not-allowed"
+    status = HTTPStatus.METHOD_NOT_ALLOWED
+    title = _("Not possible here")
+    message = _("This address does not offer the method of the request.")
+    hint = _("The header Allow lists what it offers.")
+
+
+class NotAcceptableError(DomainError):
+    code = "not-acceptable"
+    status = HTTPStatus.NOT_ACCEPTABLE
+    title = _("No such format")
+    message = _("The answer is not offered in a format that the header Accept allows.")
+    hint = _("The API answers in application/json.")
+
+
+class UnsupportedMediaTypeError(DomainError):
+    code = "unsupported-media-type"
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    title = _("No such format")
+    message = _("The body is in a format that cannot be read here.")
+    hint = _("Send application/json.")
+
+
+class TooFastError(DomainError):
+    code = "rate-limited"
+    status = HTTPStatus.TOO_MANY_REQUESTS
+    title = _("Too fast")
+    message = _("There were more requests than this credential may send.")
+    hint = _("Wait for {retry_after_seconds} seconds, then go on.")
+
+
+class ValidationFailedError(DomainError):
+    code = "validation-failed"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("Some values are not allowed")
+    message = "{sentences}"
+    hint = _("Each entry of 'errors' points at a value and says what is allowed.")
+
+
+class InternalError(DomainError):
+    code = "internal-error"
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+    title = _("Unexpected error")
+    message = _("The request failed for a reason that nobody foresaw.")
+    hint = _("Tell the operators the id in 'instance'; it stands in their log.")

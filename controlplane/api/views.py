@@ -6,13 +6,13 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from redis.exceptions import RedisError
 
-from controlplane.api import problems
+from controlplane.api import errors, problems
 from controlplane.operations import broker
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """A problem document for an address that is none."""
-    return problems.plain_response(problems.not_found())
+    return problems.plain_response(errors.NotFoundError())
 
 
 def healthz(request: HttpRequest) -> JsonResponse:

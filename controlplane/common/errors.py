@@ -42,7 +42,11 @@ class DomainError(Exception):
 class RequestError(DomainError):
     """The request cannot be read."""
 
+    code = "malformed-request"
     status = HTTPStatus.BAD_REQUEST
+    title = _("The request cannot be read")
+    message = _("The request is malformed, or its host name is not one of this installation.")
+    hint = _("Look at the host name, the headers and the body.")
 
 
 class InvalidParameterError(RequestError):

@@ -53,7 +53,7 @@ class LifetimeNotAllowedError(DomainError):
 
 
 class TooManyAttemptsError(DomainError):
-    code = "rate-limited"
+    code = "login-throttled"
     status = HTTPStatus.TOO_MANY_REQUESTS
     title = _("Too many attempts")
     message = _("Too many failed logins from this address.")
@@ -61,7 +61,7 @@ class TooManyAttemptsError(DomainError):
 
 
 class LoginUnavailableError(DomainError):
-    code = "dependency-unavailable"
+    code = "login-unavailable"
     status = HTTPStatus.SERVICE_UNAVAILABLE
     title = _("Login is not possible for the moment")
     message = _("The counter of failed logins cannot be reached, so nobody can log in.")

@@ -1,0 +1,28 @@
+"""Periodic work on operations."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from controlplane.operations import services, tasks
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_sweep_delivered_twice_sends_once(sent_tasks: list[Any]) -> None:
+    services.start(kind="t", subject=None, task="operations.tasks.sweep", actor=None)
+    sent_tasks.clear()
+
+    with time_machine.travel(timezone.now() + timedelta(seconds=31)):
+        tasks.sweep()
+        tasks.sweep()
+
+    assert len(sent_tasks) == 1
+
+
+def test_forgetting_twice_does_no_harm() -> None:
+    tasks.forget_idempotency_keys()
+    tasks.forget_idempotency_keys()
