@@ -123,7 +123,7 @@ def is_as_wanted(workload: Workload, seen: SeenEngine | None) -> bool:
 
 def was_asked_for(workload: Workload, seen: SeenEngine) -> bool:
     """True once the target knows what is wanted, whether it runs or not."""
-    return seen.asked_spec_hash == workload.desired.get("spec_hash")
+    return bool(seen.asked_spec_hash == workload.desired.get("spec_hash"))
 
 
 def _wanted(workload: Workload) -> WantedEngine:

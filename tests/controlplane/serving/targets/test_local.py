@@ -16,7 +16,8 @@ from tests.controlplane.serving.boundary import Boundary
 
 WANTED = WantedEngine(name="gpu-1-0", generation=1, spec_hash="ab" * 16, argv=("vllm", "serve"))
 SEEN = {
-    "name": "gpu-1-0", "state": "exited", "spec_hash": None, "wanted_spec_hash": "ab" * 16, "generation": None, "pid": None,
+    "name": "gpu-1-0", "state": "exited", "spec_hash": None, "generation": None,
+    "wanted_spec_hash": "ab" * 16, "pid": None,
     "port": None, "instance": None, "starts": 2, "failure": "",
     "exit": {"pid": 7, "code": 137, "at": 1000.0, "wanted": False},
 }  # fmt: skip
