@@ -21,7 +21,9 @@ def main(arguments: list[str]) -> int:
     except OptionsError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    signal.signal(signal.SIGTERM, _interrupt)
+    # A shell that starts it in the background leaves SIGINT ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     try:
         return _run(installation, started)
     except OptionsError as error:
@@ -34,7 +36,8 @@ def main(arguments: list[str]) -> int:
         say("Stopping …")
         return 0 if options.seconds is None else 1
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
         installation.stop()
         say("Everything is stopped.")
 
