@@ -86,8 +86,9 @@ def converge(pool: Pool, hold: Hold) -> dict[UUID, SeenEngine]:
     rows = Workload.objects.filter(pool=pool).select_related(
         "node", "accelerator__model", "pool__model"
     )
-    for workload in rows.exclude(desired_state="absent", observed__state="absent"):
-        by_target[workload.target].append(workload)
+    for workload in rows:
+        if not _is_at_rest(workload):
+            by_target[workload.target].append(workload)
     seen: dict[UUID, SeenEngine] = {}
     for slug, workloads in sorted(by_target.items()):
         hold.renew()
@@ -122,8 +123,15 @@ def is_as_wanted(workload: Workload, seen: SeenEngine | None) -> bool:
 
 
 def was_asked_for(workload: Workload, seen: SeenEngine) -> bool:
-    """True once the target knows what is wanted, whether it runs or not."""
-    return bool(seen.asked_spec_hash == workload.desired.get("spec_hash"))
+    """True once the target knows that this engine is wanted, whether it runs or not."""
+    wants_one = workload.desired_state == Workload.Desired.RUNNING
+    return wants_one and bool(seen.asked_spec_hash == workload.desired.get("spec_hash"))
+
+
+def _is_at_rest(workload: Workload) -> bool:
+    """True if nothing should run and nothing does: no need to look."""
+    is_absent = workload.observed.get("state") == "absent"
+    return workload.desired_state == Workload.Desired.ABSENT and bool(is_absent)
 
 
 def _wanted(workload: Workload) -> WantedEngine:
@@ -143,7 +151,7 @@ def _act(workload: Workload, seen: SeenEngine, hold: Hold) -> None:
     wants_none = workload.desired_state == Workload.Desired.ABSENT
     if seen.state == "unknown" or is_as_wanted(workload, seen):
         return
-    if not wants_none and was_asked_for(workload, seen):
+    if was_asked_for(workload, seen):
         if seen.state in {"starting", "ending"}:
             return
         if seen.state in {"exited", "failed"} and _backs_off(seen, timezone.now()):
