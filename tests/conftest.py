@@ -17,8 +17,8 @@ from django.test import override_settings
 from controlplane.config.embedded.__main__ import start as start_embedded
 from tests.racing import at_the_same_time as _at_the_same_time
 
-FIRST_TEST_DATABASE = 2
-"""Valkey's databases 0 and 1 belong to the installation itself."""
+FIRST_BROKER, FIRST_CACHE, TEST_DATABASES = 2, 9, 7
+"""Valkey has 16 databases; 0 and 1 belong to the installation itself."""
 
 
 @pytest.fixture(scope="session")
@@ -44,16 +44,21 @@ def broker_url(test_settings: str, embedded_servers: None) -> str:
 def test_settings(worker_id: str) -> Iterator[str]:
     """Cheap passwords, and a cache and a broker of this pytest worker's own; yields the broker."""
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
-    number = FIRST_TEST_DATABASE + int(worker_id.removeprefix("gw")) % 12
-    broker = f"{settings.CELERY_BROKER_URL.split('?')[0]}?virtual_host={number}"
+    number = int(worker_id.removeprefix("gw")) % TEST_DATABASES
+    broker = _database(settings.CELERY_BROKER_URL, f"virtual_host={FIRST_BROKER + number}")
     current_app.conf.broker_url = current_app.conf.broker_write_url = broker
     current_app.conf.broker_read_url = broker
-    default = settings.CACHES["default"] | {"KEY_PREFIX": f"test-{worker_id}-{os.getpid()}"}
+    # Clearing the cache empties its whole database, so a prefix would not be enough.
+    cache_url = _database(settings.CACHES["default"]["LOCATION"], f"db={FIRST_CACHE + number}")
     with override_settings(
-        CACHES={"default": default},
+        CACHES={"default": settings.CACHES["default"] | {"LOCATION": cache_url}},
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
         yield broker
+
+
+def _database(url: str, choice: str) -> str:
+    return f"{url.split('?')[0]}?{choice}"
 
 
 @pytest.fixture(scope="session")
