@@ -25,7 +25,7 @@ from routing.core.document import DocumentError
 logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 4.0
-PAUSE_SECONDS = 0.2
+PAUSE_SECONDS = 0.3
 
 
 class PlanFailedError(Exception):

@@ -3,7 +3,7 @@
 import logging
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -289,8 +289,8 @@ def _take_in(router: Router, outcome: dict[str, Any] | str) -> bool:
         row["pool"]: {"version": row["version"], "hash": row["hash"], "since": row.get("since")}
         for row in outcome.get("documents", ())
     }
-    router.observed = {
-        name: outcome.get(name) for name in ("requests", "usage", "leases_open", "pools")
+    router.observed = {name: outcome.get(name) for name in ("requests", "usage", "leases_open")} | {
+        "pools": _without_pairs(outcome.get("pools") or {})
     }
     router.save(
         update_fields=[
@@ -300,6 +300,14 @@ def _take_in(router: Router, outcome: dict[str, Any] | str) -> bool:
     )  # fmt: skip
     _close_pushes(router, now)
     return True
+
+
+def _without_pairs(pools: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Snapshots without their pairs, which are many and which contracts say as well."""
+    return {
+        slug: {name: value for name, value in snapshot.items() if name != "pairs"}
+        for slug, snapshot in pools.items()
+    }
 
 
 def _close_pushes(router: Router, now: datetime) -> None:

@@ -3,7 +3,7 @@
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 State = Endpoint.State
 MAX_BACK_OFF_SECONDS = 60.0
 LOG_BYTES = 32 * 1024
+WRITE_AGAIN_AFTER = timedelta(seconds=5)
+"""An observation that did not change is written this often, as a proof of life."""
 
 
 def want_engines(*, pool: Pool, items: Sequence[PlanItem]) -> None:
@@ -177,10 +179,19 @@ def _backs_off(seen: SeenEngine, now: datetime) -> bool:
     return now.timestamp() < seen.exited_at + pause
 
 
-@transaction.atomic
 def _take_in(workload: Workload, seen: SeenEngine) -> None:
-    """Write what was seen; endpoints follow the life of the process."""
+    """Write what was seen, unless the same was written a moment ago."""
     now = timezone.now()
+    is_fresh = workload.observed_at is not None and now - workload.observed_at < WRITE_AGAIN_AFTER
+    reached = workload.observed_generation == workload.generation
+    if is_fresh and workload.observed == seen.as_json() and reached == is_as_wanted(workload, seen):
+        return
+    _write(workload, seen, now)
+
+
+@transaction.atomic
+def _write(workload: Workload, seen: SeenEngine, now: datetime) -> None:
+    """One transaction: the workload's row, and endpoints, which follow the life of the process."""
     if seen.state != "unknown":
         _end_other_instances(workload, seen, now)
     runs = workload.desired_state == Workload.Desired.RUNNING and is_as_wanted(workload, seen)
