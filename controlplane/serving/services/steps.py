@@ -211,7 +211,10 @@ def _observe(run: Run) -> bool:
     """(f) Watch the guards for the soak time. Missing numbers trip nothing."""
     if not run.wave.backwards:
         _require_no_crash_loop(run)
-        look = guards.look(run.wave.detail.get("added", {}), routers.traffic_of(run.pool))
+        detail = run.wave.detail
+        look = guards.look(
+            detail.get("before", {}), detail.get("added", {}), routers.traffic_of(run.pool)
+        )
         tell(run, after=look.as_json())
         if sentence := guards.tripped(look, run.plan.guards):
             raise TrippedError(sentence)

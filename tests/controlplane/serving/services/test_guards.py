@@ -10,6 +10,7 @@ LIMITS = {"min_requests": 20, "max_error_share": 0.05, "ttft_p95_seconds": 1.6}
 def seen(**overrides: object) -> Look:
     values = {
         "requests": 100, "failed_share": 0.0, "ttft_p95_at_least": 0.1, "ttft_p95_at_most": 0.2,
+        "ttft_p95_before_at_most": None,
     }  # fmt: skip
     return Look(**values | overrides)  # type: ignore[arg-type]  # fields by name
 
@@ -29,6 +30,11 @@ def seen(**overrides: object) -> Look:
             id="slow",
         ),
         pytest.param(seen(ttft_p95_at_least=0.8), "", id="perhaps-slow-does-not-trip"),
+        pytest.param(
+            seen(ttft_p95_at_least=3.2, ttft_p95_before_at_most=6.4),
+            "",
+            id="slow-before-the-wave-already",
+        ),
         pytest.param(seen(requests=19, failed_share=1.0), "", id="too-few-requests"),
         pytest.param(seen(failed_share=None, ttft_p95_at_least=None), "", id="missing-numbers"),
     ],
@@ -41,15 +47,19 @@ def test_a_look_compares_with_the_time_when_the_engines_were_added() -> None:
     before = {"requests": {"total": 10, "failed": 0}, "ttft": {"0.1": 5.0, "+Inf": 5.0}}
     after = {"requests": {"total": 40, "failed": 3}, "ttft": {"0.1": 5.0, "+Inf": 35.0}}
 
-    found = look(before, after)
+    found = look({}, before, after)
 
     assert (found.requests, found.failed_share) == (30, 0.1)
     assert (found.ttft_p95_at_least, found.ttft_p95_at_most) == (0.1, None)
 
 
 def test_without_a_first_look_nothing_is_known() -> None:
-    found = look({}, {"requests": {"total": 0, "failed": 0}, "ttft": {}})
+    found = look({}, {}, {"requests": {"total": 0, "failed": 0}, "ttft": {}})
 
     assert found == Look(
-        requests=0, failed_share=None, ttft_p95_at_least=None, ttft_p95_at_most=None
+        requests=0,
+        failed_share=None,
+        ttft_p95_at_least=None,
+        ttft_p95_at_most=None,
+        ttft_p95_before_at_most=None,
     )
