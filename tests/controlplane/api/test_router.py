@@ -1,12 +1,14 @@
 """What every registered resource has."""
 
 import re
+import uuid
 
 import pytest
 from rest_framework.viewsets import GenericViewSet
 
 from controlplane.api.resource import ResourceBehaviour
 from controlplane.api.router import Router, router
+from tests.factories import make_admin, make_api_client
 
 RESOURCES = [pytest.param(prefix, view, id=prefix) for prefix, view, _name in router.registry]
 
@@ -42,3 +44,25 @@ def test_no_name_is_taken_twice() -> None:
     names = [prefix for prefix, _view, _name in router.registry]
 
     assert len(names) == len(set(names))
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("clean_cache")
+@pytest.mark.parametrize(("prefix", "viewset"), RESOURCES)
+def test_a_list_answers_who_may_see_it(prefix: str, viewset: type[GenericViewSet]) -> None:
+    response = make_api_client(make_admin()).get(f"/api/v1/{prefix}")
+
+    if hasattr(viewset, "list"):
+        # 400 and 422: a parameter without which there is no answer, such as a period.
+        assert response.status_code in {200, 400, 422}, response.content
+    else:
+        assert response.status_code == 405
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("clean_cache")
+@pytest.mark.parametrize(("prefix", "viewset"), RESOURCES)
+def test_what_was_never_there_is_not_found(prefix: str, viewset: type[GenericViewSet]) -> None:
+    response = make_api_client(make_admin()).get(f"/api/v1/{prefix}/{uuid.uuid4()}")
+
+    assert (response.status_code, response.json()["status"]) in {(404, 404), (405, 405)}

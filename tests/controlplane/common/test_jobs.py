@@ -35,6 +35,18 @@ def test_the_whole_path_means_the_same(sent_tasks: list[Any]) -> None:
     assert sent_tasks == [(NAME, ())]
 
 
+@pytest.mark.parametrize(
+    ("path", "whole"),
+    [
+        ("serving.tasks.reconcile_pool", "controlplane.serving.tasks.reconcile_pool"),
+        ("controlplane.serving.tasks.reconcile_pool", "controlplane.serving.tasks.reconcile_pool"),
+        ("inventory.tasks.refresh", "inventory.tasks.refresh"),
+    ],
+)
+def test_a_path_starts_at_the_root(path: str, whole: str) -> None:
+    assert jobs.whole_path(path) == whole
+
+
 def test_a_path_that_leads_nowhere_fails_the_caller() -> None:
     with pytest.raises(ImportError, match="swep"):
         jobs.after_commit("operations.tasks.swep")
