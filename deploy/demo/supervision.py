@@ -121,16 +121,6 @@ class Supervision:
         for name in names:
             self._remote.startProcess(name, WITHOUT_WAITING)
 
-    def stop(self) -> None:
-        """Stop every process, the servers last, then supervisord itself."""
-        stop_survivor(self.socket)
-        if self._process is not None:
-            self._process.wait(timeout=STOP_TIMEOUT_SECONDS)
-
-    def states(self) -> dict[str, str]:
-        """State word of each program, as supervisord says it."""
-        return {info["name"]: info["statename"] for info in self._remote.getAllProcessInfo()}
-
     def _answers(self) -> bool:
         if self._process is not None and self._process.poll() is not None:
             last = (self.folder / "supervisord.out").read_text(errors="replace").splitlines()[-3:]
@@ -163,8 +153,10 @@ def stop_survivor(path: Path) -> bool:
     if not _answers(path):
         path.unlink(missing_ok=True)
         return False
+    process = int(connect(path).getPID())
     connect(path).shutdown()
-    _wait_until(lambda: not _answers(path), STOP_TIMEOUT_SECONDS, "supervisord did not stop")
+    # It removes its socket last; a successor's socket of the same name must not be there before.
+    _wait_until(lambda: _is_gone(process), STOP_TIMEOUT_SECONDS, "supervisord did not stop")
     return True
 
 
@@ -179,6 +171,15 @@ def _answers(path: Path) -> bool:
         return connect(path).getState()["statename"] == "RUNNING"
     except (OSError, xmlrpc.client.Error):
         return False
+
+
+def _is_gone(process: int) -> bool:
+    """True once the process has ended, also if nobody has collected its exit code yet."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return True
+    return state.rpartition(")")[2].split()[0] == "Z"
 
 
 def _wait_until(condition: Any, seconds: float, otherwise: str) -> None:
