@@ -58,9 +58,10 @@ def node_uncordon(request: ConsoleRequest, pk: UUID) -> HttpResponse:
 def node_import(request: ConsoleRequest) -> HttpResponse:
     """Check a file of nodes, then bring it in; every wrong row is named."""
     permissions.require(request.user, "inventory.import_node")
-    form = ImportForm(request.POST or None, request.FILES or None)
+    sent = request.method == "POST"
+    form = ImportForm(request.POST, request.FILES) if sent else ImportForm()
     run: ImportRun | None = None
-    if request.method == "POST" and form.is_valid():
+    if sent and form.is_valid():
         try:
             run = services.import_file(
                 content=form.cleaned_data["file"].read(),
