@@ -15,7 +15,7 @@ def end(folder: Path) -> bool:
 
     `folder` is where the demo keeps its files.
     """
-    stopped = supervision.stop_survivor(supervision.current_socket())
+    stopped = supervision.stop_survivor(folder)
     engines = folder / "engine-host"
     if engines.exists():
         subprocess.run(

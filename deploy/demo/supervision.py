@@ -1,6 +1,7 @@
 """Runs the demo's processes under supervisord, which restarts what dies."""
 
 import os
+import signal
 import subprocess  # fixed program, no shell
 import sys
 import time
@@ -148,16 +149,28 @@ def current_socket() -> Path:
     return _socket(places())
 
 
-def stop_survivor(path: Path) -> bool:
-    """End a supervisord whose parent is gone, with all it runs; false if there is none."""
-    if not _answers(path):
-        path.unlink(missing_ok=True)
+def stop_survivor(folder: Path) -> bool:
+    """End the supervisord of this folder with all it runs, also one whose parent was killed.
+
+    False if there is none. Returns only once it is gone: it removes its socket last, and a
+    successor's socket of the same name must not be there before.
+    """
+    process = _survivor(folder)
+    if process is None:
         return False
-    process = int(connect(path).getPID())
-    connect(path).shutdown()
-    # It removes its socket last; a successor's socket of the same name must not be there before.
+    os.kill(process, signal.SIGTERM)
     _wait_until(lambda: _is_gone(process), STOP_TIMEOUT_SECONDS, "supervisord did not stop")
     return True
+
+
+def _survivor(folder: Path) -> int | None:
+    """Process id from the pid file, if that process is the supervisord of this folder."""
+    try:
+        process = int((folder / "supervisord.pid").read_text())
+        command = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except (FileNotFoundError, ValueError):
+        return None
+    return process if str(folder / "supervisord.conf").encode() in command else None
 
 
 def _socket(where: Places) -> Path:
