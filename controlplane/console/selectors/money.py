@@ -17,6 +17,8 @@ from controlplane.finance.selectors.ledger import NodeLedger
 from controlplane.metering.models import UsageHour
 from controlplane.tenancy.models import User
 
+EVENTS_ARE_KEPT_DAYS = 35
+"""Comparisons rest on single events, which metering keeps that long."""
 _ORDER = ["assigned", "idle", "unavailable", "transition"]
 _ROLES = ["prefill", "decode", "both", ""]
 
@@ -119,8 +121,10 @@ def newest_comparison(user: User) -> finance.PolicyComparison | None:
     Raises NotPermittedError for people who may not see costs.
     """
     permissions.require(user, "finance.view_ledger")
+    since = datetime.now(UTC) - timedelta(days=EVENTS_ARE_KEPT_DAYS)
     races = (
-        UsageHour.objects.order_by()
+        UsageHour.objects.filter(hour__gte=since)
+        .order_by()
         .values("pool", "project")
         .annotate(
             policies=Count("policy", distinct=True),

@@ -196,7 +196,8 @@ def endpoints_of(pool: Pool) -> list[Endpoint]:
 
 def documents_of(pool: Pool, *, limit: int = 10) -> list[PoolDocument]:
     """Newest versions of a pool's document with authors and pushes."""
-    rows = pool.documents.select_related("author").prefetch_related("pushes__router")
+    rows = pool.documents.defer("content").select_related("author")
+    rows = rows.prefetch_related("pushes__router")
     return list(rows.order_by("-version")[:limit])
 
 
@@ -213,6 +214,7 @@ def newest_version(pool: Pool) -> int | None:
 def newest_pushes(user: User, *, limit: int = 20) -> list[RouterPush]:
     """The newest pushes of documents to routers."""
     rows = RouterPush.objects.select_related("router", "document__pool").order_by("-created_at")
+    rows = rows.defer("document__content")
     return list(permissions.restrict(rows, user, "serving.view_routerpush")[:limit])
 
 
