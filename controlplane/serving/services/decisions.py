@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from controlplane.audit import services as audit
 from controlplane.common import jobs, permissions
@@ -197,7 +198,7 @@ def _lock_free_pool(plan: ChangePlan) -> None:
 
 def _require_roles_as_left(plan: ChangePlan) -> None:
     if plan.ended_at is None or plan.ended_at < timezone.now() - ROLLBACK_WITHIN:
-        raise RollbackTooLateError(plan=plan.number, detail="it ended more than seven days ago.")
+        raise RollbackTooLateError(plan=plan.number, detail=_("it ended more than seven days ago."))
     items = plans.items_of(plan.diff)
     ids = [UUID(item.accelerator) for item in items]
     found = {
@@ -208,9 +209,8 @@ def _require_roles_as_left(plan: ChangePlan) -> None:
         role = assignment.role if assignment else ""
         foreign = assignment is not None and assignment.pool_id != plan.pool_id
         if foreign or role not in {item.to_role, item.from_role}:
-            raise RollbackTooLateError(
-                plan=plan.number, detail=f"{item.workload} has another role since."
-            )
+            detail = _("{engine} has another role since.").format(engine=item.workload)
+            raise RollbackTooLateError(plan=plan.number, detail=detail)
 
 
 def _end_before_start(plan: ChangePlan, outcome: str) -> None:

@@ -45,6 +45,9 @@ class Answered:
 class ProbeFailedError(Exception):
     """The engine is not ready; the sentence says what is missing."""
 
+    lists_model = False
+    """True if only the completion is missing."""
+
 
 def probe_starting(pool: Pool, hold: Hold) -> int:
     """Take starting endpoints to ready; returns how many became ready. Never waits for one."""
@@ -60,6 +63,10 @@ def probe_starting(pool: Pool, hold: Hold) -> int:
     for endpoint, outcome in zip(endpoints, _at_once(_probe, endpoints), strict=True):
         if isinstance(outcome, ProbeFailedError):
             _note(endpoint, status="False", reason="NotReady", message=str(outcome))
+            if outcome.lists_model:
+                Endpoint.objects.filter(pk=endpoint.pk, state=State.STARTING).update(
+                    state=State.WARMING, updated_at=timezone.now()
+                )
         else:
             _become_ready(endpoint, outcome)
             ready += 1
@@ -107,10 +114,14 @@ def _at_once(
 
 def _probe(client: httpx.Client, endpoint: Endpoint) -> list[Answered]:
     _list_model(client, endpoint)
-    answers = [_complete(client, endpoint, "ready", READY_PROMPT, max_tokens=4)]
-    if endpoint.role != "prefill":
-        prompt = " ".join(f"warm {number}" for number in range(WARM_UP_WORDS // 2))
-        answers.append(_complete(client, endpoint, "warm-up", prompt, max_tokens=8))
+    try:
+        answers = [_complete(client, endpoint, "ready", READY_PROMPT, max_tokens=4)]
+        if endpoint.role != "prefill":
+            prompt = " ".join(f"warm {number}" for number in range(WARM_UP_WORDS // 2))
+            answers.append(_complete(client, endpoint, "warm-up", prompt, max_tokens=8))
+    except ProbeFailedError as error:
+        error.lists_model = True
+        raise
     return answers
 
 

@@ -21,7 +21,7 @@ Step = Wave.Step
 def applying_plan(pool: Pool) -> ChangePlan | None:
     """The plan that is being applied in a pool, with its pool."""
     rows = ChangePlan.objects.filter(pool=pool, state=ChangePlan.State.APPLYING)
-    return rows.select_related("pool__model").first()
+    return rows.select_related("pool__model", "operation").first()
 
 
 def advance(plan: ChangePlan, seen: Mapping[UUID, SeenEngine]) -> bool:
@@ -51,7 +51,7 @@ def _current_wave(plan: ChangePlan) -> Wave | None:
 def _begin(run: Run) -> bool:
     plan, wave = run.plan, run.wave
     if not plan.rolling_back:
-        if plan.cancelling:
+        if plan.cancelling or _is_operation_cancelled(plan):
             plan.waves.filter(state=Wave.State.PENDING).update(
                 state=Wave.State.SKIPPED, updated_at=run.now
             )
@@ -68,6 +68,11 @@ def _begin(run: Run) -> bool:
         updated_at=run.now,
     )
     return bool(taken)
+
+
+def _is_operation_cancelled(plan: ChangePlan) -> bool:
+    """True if somebody cancelled the plan where its progress is shown."""
+    return plan.operation is not None and plan.operation.cancel_requested_at is not None
 
 
 def _waits_for_floor(run: Run) -> bool:

@@ -85,24 +85,29 @@ def test_a_prefill_engine_needs_no_warm_up(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("attribute", "value", "sentence"),
+    ("attribute", "value", "sentence", "state"),
     [
-        ("models", (200, {"data": [{"id": "other"}]}), "lists other, not granite-4.1-8b"),
-        ("models", (503, {}), "/v1/models answered 503"),
-        ("models", (200, {}), "KeyError"),
-        ("completion", (500, {}), "answered a completion with 500"),
-        ("completion", (200, {"choices": [{"text": ""}]}), "without any text"),
-        ("completion", (200, {"choices": [{"text": "x"}]}), "KeyError"),
+        (
+            "models",
+            (200, {"data": [{"id": "other"}]}),
+            "lists other, not granite-4.1-8b",
+            "starting",
+        ),
+        ("models", (503, {}), "/v1/models answered 503", "starting"),
+        ("models", (200, {}), "KeyError", "starting"),
+        ("completion", (500, {}), "answered a completion with 500", "warming"),
+        ("completion", (200, {"choices": [{"text": ""}]}), "without any text", "warming"),
+        ("completion", (200, {"choices": [{"text": "x"}]}), "KeyError", "starting"),
     ],
 )
 def test_what_is_missing_is_said_and_nothing_is_ready(
-    engine: Engine, attribute: str, value: Any, sentence: str
+    engine: Engine, attribute: str, value: Any, sentence: str, state: str
 ) -> None:
     setattr(engine, attribute, value)
 
     endpoint = probe(make_endpoint(url=engine.server.url, state="starting"))
 
-    assert endpoint.state == "starting"
+    assert endpoint.state == state
     condition = serving_condition(endpoint)
     assert (condition["status"], sentence in condition["message"]) == ("False", True)
     assert not ProbeRecord.objects.exists()

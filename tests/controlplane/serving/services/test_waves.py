@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.operations import services as operations
 from controlplane.serving import services
 from controlplane.serving.models import ChangePlan, Endpoint, Pool, RoleAssignment
 from controlplane.serving.services import holding
@@ -13,6 +14,7 @@ from inventory.models import Node
 from tests.controlplane.serving.boundary import ScriptedRouter
 from tests.controlplane.serving.factories import make_applying, make_fleet_node, make_pool
 from tests.controlplane.serving.processes import EngineHost, secret_file
+from tests.factories import make_admin
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
@@ -191,3 +193,20 @@ def test_one_run_at_a_time_acts_for_a_pool(served: tuple[Pool, Node]) -> None:
 
     assert second is False
     assert services.reconcile_pool(pool_id=pool.pk) is True
+
+
+def test_cancelling_the_operation_of_a_plan_drops_the_waves_that_have_not_begun(
+    engine_host: EngineHost,
+) -> None:
+    pool, node = make_pool(), make_fleet_node()
+    plan = make_applying(pool, node, role="both", accelerators_per_wave=1)
+    services.reconcile_pool(pool_id=pool.pk, patience_seconds=0)
+    assert plan.operation_id is not None
+    operations.request_cancel(operation_id=plan.operation_id, actor=make_admin())
+
+    plan = run(plan)
+
+    assert (plan.state, plan.outcome) == ("cancelled", "Cancelled after 1 of 2 waves.")
+    assert plan.operation is not None
+    plan.operation.refresh_from_db()
+    assert plan.operation.state == "cancelled"
