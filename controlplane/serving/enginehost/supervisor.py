@@ -238,7 +238,7 @@ class Supervisor:
             write_record(self._records_folder, record)
 
     def _note_exit(self, record: EngineRecord, run: Run) -> None:
-        child = self._children.pop(run.nonce, None)
+        child = self._children.get(run.nonce)
         code = None
         if child is not None:
             try:
@@ -248,6 +248,8 @@ class Supervisor:
         with self._lock:
             if record.run is not run:
                 return
+            # Only whoever writes the exit forgets the child: it alone knows the code.
+            self._children.pop(run.nonce, None)
             record.run = None
             record.last_exit = Exit(pid=run.pid, code=code, at=_now(), wanted=run.ending)
             write_record(self._records_folder, record)
