@@ -250,4 +250,6 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
+    # A line for each request to engines and routers would hide everything else.
+    "loggers": {"httpx": {"level": "WARNING"}},
 }
