@@ -20,7 +20,7 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     # Coverage of roll-ups counts against this distance (`telemetry.services.scrape`).
     "scrape-engines": every(5, "controlplane.telemetry.tasks.scrape_engines"),
     # The dashboard's figures are at most this much older than the last scrape.
-    "roll-up": every(15, "controlplane.telemetry.tasks.roll_up"),
+    "roll-up": every(5, "controlplane.telemetry.tasks.roll_up"),
     # Verdicts need hours of data, so minutes are soon enough.
     "detect-alerts": every(120, "controlplane.telemetry.tasks.detect_alerts"),
     # Samples stay 48 h; an hour more does no harm.
@@ -28,7 +28,7 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     # Usage is on the pages about this long after the answer; routers close a segment each second.
     "pull-usage": every(5, "controlplane.metering.tasks.pull_usage"),
     # Follows roll-up, whose sums it compares.
-    "reconcile-recent": every(15, "controlplane.metering.tasks.reconcile_recent"),
+    "reconcile-recent": every(5, "controlplane.metering.tasks.reconcile_recent"),
     # Events stay 35 days; an hour more does no harm.
     "delete-old-events": every(3600, "controlplane.metering.tasks.delete_old_events"),
     # Costs on the pages follow the clock about this closely; two hours are computed each time.

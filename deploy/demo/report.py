@@ -26,7 +26,9 @@ class Run:
     started: datetime
     pool: str
     clients: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Reports of the load generator by policy (and `quiet`)."""
+    """Reports of the load generator by policy."""
+    tokens_before: Mapping[str, int] = field(default_factory=dict)
+    """Counts of this hour from earlier runs, which this one does not answer for."""
 
 
 class Api:
@@ -59,6 +61,11 @@ def make_report(run: Run, *, url: str, token: str) -> tuple[dict[str, Any], list
         time.sleep(POLL_SECONDS)
 
 
+def token_counts(run: Run, *, url: str, token: str) -> dict[str, int]:
+    """Tokens of the hour so far: by the routers' usage and by the engines' counters."""
+    return {name: value or 0 for name, value in _tokens(Api(url, token), run).items()}
+
+
 def write_report(path: Path, report: Mapping[str, Any]) -> None:
     """Write the report as JSON; the folder must exist."""
     path.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
@@ -70,19 +77,27 @@ def _read(api: Api, run: Run) -> dict[str, Any]:
     compared = api.get(
         "/policy-comparisons", pool=run.pool, project=run.project, **{"from": _time(run.started)}
     )
-    hour = run.started.replace(minute=0, second=0, microsecond=0)
-    tokens = api.get("/reconciliations/totals", pool=run.pool, hour__gte=_time(hour))
+    tokens = {
+        name: None if value is None else value - run.tokens_before.get(name, 0)
+        for name, value in _tokens(api, run).items()
+    }
     rows = {row["policy"]: row for row in compared["items"]}
     return {
         "vendors": len({vendors.get(endpoint["node"]) for endpoint in endpoints}),
         "engines": len(endpoints),
         "requests_ok": sum(row["requests_ok"] for row in rows.values()),
         "requests_failed": sum(row["requests_failed"] for row in rows.values()),
-        "usage_tokens_router": tokens["gateway_tokens"],
-        "usage_tokens_engines": tokens["engine_client_tokens"],
+        "usage_tokens_router": tokens["router"],
+        "usage_tokens_engines": tokens["engines"],
         "policies": {policy: _policy(row) for policy, row in rows.items()},
         "word": compared["word"],
     }
+
+
+def _tokens(api: Api, run: Run) -> dict[str, int | None]:
+    hour = run.started.replace(minute=0, second=0, microsecond=0)
+    totals = api.get("/reconciliations/totals", pool=run.pool, hour__gte=_time(hour))
+    return {"router": totals["gateway_tokens"], "engines": totals["engine_client_tokens"]}
 
 
 def _policy(row: Mapping[str, Any]) -> dict[str, Any]:

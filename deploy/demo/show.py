@@ -13,7 +13,7 @@ from django.utils import timezone
 from deploy.demo import people, policies, site
 from deploy.demo.history import write_history
 from deploy.demo.installation import Installation, InstallationError
-from deploy.demo.report import Run, make_report, write_report
+from deploy.demo.report import Run, make_report, token_counts, write_report
 from deploy.demo.table import LiveTable
 from deploy.demo.traffic import Traffic, comparison, quiet
 
@@ -93,6 +93,10 @@ class Show:
             self.tenants["hanbit"], f"race-{started:%Y%m%d-%H%M%S}", "Comparison of policies"
         )
         self.run_info = Run(project=project.slug, started=started, pool=self.pool.slug)
+        self.token = people.reader_token(self.operator.user)
+        self.run_info.tokens_before = token_counts(
+            self.run_info, url=self.options.web_url, token=self.token
+        )
         self.key = people.fresh_key(project, "comparison")
         quiet_project = people.project(self.tenants["nuri"], "chat", "Chat")
         self.quiet_key = people.fresh_key(quiet_project, "quiet")
@@ -167,8 +171,7 @@ class Show:
             traffic.stop()
 
     def _report(self, run: Run) -> None:
-        token = people.reader_token(self.operator.user)
-        report, self.failures = make_report(run, url=self.options.web_url, token=token)
+        report, self.failures = make_report(run, url=self.options.web_url, token=self.token)
         if self.options.report is not None:
             write_report(self.options.report, report)
             self._say(f"Report: {self.options.report}")
