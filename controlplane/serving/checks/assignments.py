@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 
 from controlplane.serving import selectors
 from controlplane.serving.checks.base import CheckResult
+from controlplane.serving.models import AssignedAccelerator
 from controlplane.serving.plans import PlanItem, items_of
 from inventory.models import Accelerator, Node
 
@@ -22,9 +23,12 @@ def check(plan: "ChangePlan") -> CheckResult:
     by_id = {str(key): value for key, value in accelerators.items()}
     numbers = {"accelerators": len(items)}
     blocked = (
-        _of_another_pool(plan, items) or _not_usable(items, by_id) or _unchanged(items)
+        _of_another_pool(plan, items)
+        or _name_taken(items)
+        or _not_usable(items, by_id)
+        or _unchanged(items)
         or _role_of_mode(plan)
-    )  # fmt: skip
+    )
     if blocked:
         return CheckResult(verdict="block", sentence=blocked, numbers=numbers)
     ill = sorted(
@@ -48,15 +52,29 @@ def _of_another_pool(plan: "ChangePlan", items: list[PlanItem]) -> str | None:
     return None
 
 
+def _name_taken(items: list[PlanItem]) -> str | None:
+    """Engines are named after host and slot, which a card that was replaced may still hold."""
+    ours = {item.workload: item.accelerator for item in items if item.to_role}
+    held = AssignedAccelerator.objects.filter(
+        open=True, accelerator__workload__name__in=ours
+    ).values_list("accelerator__workload__name", "accelerator")
+    for name, accelerator in held:
+        if str(accelerator) != ours[name]:
+            return _(
+                "The engine {name} belongs to another accelerator; release that first."
+            ).format(name=name)
+    return None
+
+
 def _not_usable(items: list[PlanItem], by_id: dict[str, Accelerator]) -> str | None:
     for item in items:
+        if not item.to_role:
+            continue
         accelerator = by_id.get(item.accelerator)
         if accelerator is None or accelerator.state == Accelerator.State.RETIRED:
             return _("{host}, slot {slot}: the accelerator is retired.").format(
                 host=item.hostname, slot=item.slot
             )
-        if not item.to_role:
-            continue
         if accelerator.state != Accelerator.State.READY:
             return _("{accelerator} is {state} and takes no new role.").format(
                 accelerator=accelerator, state=accelerator.get_state_display()

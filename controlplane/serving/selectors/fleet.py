@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from controlplane.serving.models import AssignedAccelerator, Pool
 from inventory.models import Accelerator
@@ -13,10 +13,16 @@ from inventory.models import Accelerator
 def accelerators_of(
     *, node_ids: Collection[UUID] = (), accelerator_ids: Collection[UUID] = ()
 ) -> QuerySet[Accelerator]:
-    """Accelerators of whole nodes and single ones, retired ones left out, by host and slot."""
+    """Accelerators of whole nodes and single ones, by host and slot.
+
+    Retired ones are left out unless they still have a role, which can then be released.
+    """
+    in_use = ~Q(state=Accelerator.State.RETIRED) | Exists(
+        AssignedAccelerator.objects.filter(accelerator=OuterRef("pk"), open=True)
+    )
     return (
         Accelerator.objects.filter(Q(node__in=node_ids) | Q(pk__in=accelerator_ids))
-        .exclude(state=Accelerator.State.RETIRED)
+        .filter(in_use)
         .select_related("model", "node__cluster__site")
         .order_by("node__hostname", "slot", "pk")
     )

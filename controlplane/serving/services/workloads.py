@@ -52,14 +52,23 @@ def want_engines(*, pool: Pool, items: Sequence[PlanItem]) -> None:
     }
     for item in items:
         accelerator = accelerators[item.accelerator]
-        workload, _created = Workload.objects.select_for_update(no_key=True).get_or_create(
-            accelerator=accelerator,
-            defaults={
-                "name": item.workload, "pool": pool, "node": accelerator.node,
-                "target": item.target,
-            },
-        )  # fmt: skip
-        _want(workload, pool, accelerator, item.to_role)
+        workload = _workload_of(item, accelerator)
+        if workload is not None:
+            _want(workload, pool, accelerator, item.to_role)
+
+
+def _workload_of(item: PlanItem, accelerator: Accelerator) -> Workload | None:
+    """The locked row of the accelerator; for one that gets a role also the row of its slot.
+
+    A card that was replaced leaves its row to the next one. None if there is nothing to release.
+    """
+    rows = Workload.objects.select_for_update(no_key=True)
+    workload = rows.filter(accelerator=accelerator).first()
+    if workload is None and item.to_role:
+        workload = rows.filter(name=item.workload).first() or Workload(name=item.workload)
+        workload.accelerator, workload.node = accelerator, accelerator.node
+        workload.target = item.target
+    return workload
 
 
 def _want(workload: Workload, pool: Pool, accelerator: Accelerator, role: str) -> None:

@@ -5,10 +5,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from controlplane.serving.checks import assignments, contracts, engine, floor, memory
 from controlplane.serving.checks.base import blocking, check_name, run_checks
 from controlplane.serving.models import ChangePlan
+from inventory.models import Accelerator
 from tests.controlplane.serving.factories import (
     accelerators_of,
     make_accelerator_model,
@@ -18,6 +20,7 @@ from tests.controlplane.serving.factories import (
     make_pool,
     make_serving_model,
 )
+from tests.controlplane.serving.rows import make_workload
 
 pytestmark = pytest.mark.django_db
 
@@ -191,3 +194,23 @@ def test_figures_that_are_not_known_block_with_the_name() -> None:
 
     assert result.verdict == "block"
     assert "amd-mi325x is not known" in result.sentence
+
+
+def test_a_replaced_card_is_released_before_the_next_one_gets_its_engine() -> None:
+    pool, node = make_pool(), make_fleet_node(accelerators=1)
+    (old,) = accelerators_of(node)
+    make_assigned(pool, node)
+    make_workload(old, pool=pool)
+    old.state, old.retired_at = "retired", timezone.now()
+    old.save()
+    fresh = Accelerator.objects.create(
+        node=node, model=old.model, vendor=old.vendor, slot=old.slot, serial="fresh"
+    )
+
+    blocked = make_draft(pool, accelerator_ids=[fresh.pk])
+    released = make_draft(pool, accelerator_ids=[old.pk], role="")
+
+    assert (
+        "belongs to another accelerator; release that first" in assignments.check(blocked).sentence
+    )
+    assert assignments.check(released).verdict == "pass"

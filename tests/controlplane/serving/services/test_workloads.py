@@ -10,10 +10,18 @@ import pytest
 from controlplane.common.permissions import NotPermittedError
 from controlplane.serving import services
 from controlplane.serving.models import Endpoint, Workload
+from controlplane.serving.plans import items_of
 from controlplane.serving.services import holding, workloads
 from controlplane.serving.targets.base import SeenEngine
 from controlplane.telemetry.models import ScrapeTarget
+from inventory.models import Accelerator
 from tests.controlplane.serving.boundary import Boundary
+from tests.controlplane.serving.factories import (
+    accelerators_of,
+    make_draft,
+    make_fleet_node,
+    make_pool,
+)
 from tests.controlplane.serving.rows import make_workload
 from tests.factories import make_ben, make_olga
 
@@ -176,3 +184,21 @@ def test_the_output_of_an_engine_is_for_people_of_the_fleet(host: Host) -> None:
     assert "engines" in text
     with pytest.raises(NotPermittedError):
         services.workload_logs(workload_id=workload.pk, actor=make_ben())
+
+
+def test_a_card_in_a_slot_takes_over_the_row_of_the_one_before() -> None:
+    pool, node = make_pool(), make_fleet_node(accelerators=1)
+    (old,) = accelerators_of(node)
+    row = make_workload(old, pool=pool, desired_state="absent", role="")
+    old.state, old.retired_at = "retired", datetime.now(tz=UTC)
+    old.save()
+    fresh = Accelerator.objects.create(
+        node=node, model=old.model, vendor=old.vendor, slot=old.slot, serial="fresh"
+    )
+    plan = make_draft(pool, accelerator_ids=[fresh.pk])
+
+    workloads.want_engines(pool=pool, items=items_of(plan.diff))
+    workloads.want_engines(pool=pool, items=items_of(plan.diff))
+
+    row.refresh_from_db()
+    assert (row.accelerator, row.role, row.generation) == (fresh, "both", 2)
