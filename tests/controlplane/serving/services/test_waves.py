@@ -1,8 +1,11 @@
 """Waves that do not go as planned: refusals, guards, engines that do not come."""
 
+import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -210,3 +213,42 @@ def test_cancelling_the_operation_of_a_plan_drops_the_waves_that_have_not_begun(
     assert plan.operation is not None
     plan.operation.refresh_from_db()
     assert plan.operation.state == "cancelled"
+
+
+@pytest.mark.parametrize("step", ["start", "observe"])
+def test_a_killed_engine_host_costs_time_only(
+    served: tuple[Pool, Node], engine_host: EngineHost, settings: Any, step: str
+) -> None:
+    pool, node = served
+    plan = make_applying(pool, node, role="decode", soak_seconds=1.0)
+    run_to_step(plan, step)
+
+    engine_host.kill()
+    services.reconcile_pool(pool_id=pool.pk, patience_seconds=0)
+    engine_host.start()
+    settings.ENGINE_HOST_URL = engine_host.url
+    plan = run(plan)
+
+    assert (plan.state, roles(node)) == ("succeeded", ["both", "decode"])
+    endpoint = Endpoint.objects.get(state="ready")
+    assert endpoint.instance == engine_host.seen(endpoint.workload.name)["instance"]
+
+
+def test_an_engine_killed_while_it_is_observed_comes_back_and_the_change_goes_on(
+    served: tuple[Pool, Node],
+) -> None:
+    pool, node = served
+    plan = make_applying(pool, node, role="decode", soak_seconds=3.0)
+    run_to_step(plan, "observe")
+    first = Endpoint.objects.get(state="ready")
+    assert first.pid is not None
+
+    os.kill(first.pid, signal.SIGKILL)
+    plan = run(plan)
+    deadline = time.monotonic() + 30
+    while not Endpoint.objects.filter(state="ready").exists() and time.monotonic() < deadline:
+        services.reconcile_pool(pool_id=pool.pk)
+
+    second = Endpoint.objects.get(state="ready")
+    assert (plan.state, roles(node)) == ("succeeded", ["both", "decode"])
+    assert (second.role, second.instance != first.instance) == ("decode", True)
