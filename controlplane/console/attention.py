@@ -32,14 +32,14 @@ class Todo:
 def todos(user: User, *, pools: Sequence[PoolRow], routers: Sequence[Router]) -> list[Todo]:
     """Missed objectives, plans that wait for this person, silent routers, alerts, health."""
     alerts = overview.open_alerts(user)
-    told = {alert.accelerator_id for alert in alerts} | {alert.node_id for alert in alerts}
+    named = {alert.accelerator_id for alert in alerts} | {alert.node_id for alert in alerts}
     return [
         *(_missed(row) for row in pools if row.slo == "missed"),
         *(_waiting(plan) for plan in changes.waiting_for(user)),
         *(_silent(router) for router in routers if is_silent(router)),
         *(_alert(alert) for alert in alerts),
-        *(_sick(row) for row in overview.sick_accelerators(user) if row.pk not in told),
-        *(_unknown(node) for node in overview.unknown_nodes(user) if node.pk not in told),
+        *(_sick(row) for row in overview.sick_accelerators(user) if row.pk not in named),
+        *(_unknown(node) for node in overview.unknown_nodes(user) if node.pk not in named),
     ]
 
 
@@ -126,17 +126,20 @@ def _alert(alert: Alert) -> Todo:
         lead=lead,
         name=place,
         url=reverse("console:node", args=[alert.node_id]),
-        detail=_facts(alert),
+        detail=told(alert),
         since=alert.since,
     )
 
 
-def _facts(alert: Alert) -> str:
-    value, median = alert.facts.get("value"), alert.facts.get("class_median")
-    if not value or not median:
+def told(alert: Alert) -> str:
+    """What the figures behind an alert say."""
+    if alert.kind != Alert.Kind.SLOWER_THAN_CLASS:
         return _("the exporter answers no more; values are the last known ones")
-    return _("output while busy %(times)s times below that of its sisters") % {
-        "times": fmt.number(median / value, 1)
+    share = alert.facts.get("share_of_class")
+    if not share:
+        return ""
+    return _("output while busy is %(share)s %% of that of its sisters") % {
+        "share": fmt.percent(share)
     }
 
 

@@ -10,7 +10,10 @@ from django.utils.translation import gettext as _
 
 from controlplane.console import format as fmt
 from controlplane.console import words
-from controlplane.console.selectors.fleet import Span
+from controlplane.console.selectors.fleet import Span, ranges
+
+Lane = tuple[list[int], list[Span]]
+"""Slots with one history, and that history."""
 
 _LANE = 34
 _HEAD = 14
@@ -28,20 +31,18 @@ class RoleBar:
     @property
     def drawing(self) -> SafeString:
         """The picture; empty without spans."""
-        lanes = list(dict.fromkeys(span.slots for span in self.spans))
+        lanes = lanes_of(self.spans)
         if not lanes:
             return mark_safe("")
         height = _LANE * len(lanes) + 24
         parts = [
             f'<svg class="chart" width="100%" height="{height}" role="img"'
-            f' aria-label="{escape(self._told())}">'
+            f' aria-label="{escape(self._told(lanes))}">'
         ]
-        for place, slots in enumerate(lanes):
-            label = escape(_("slots %(slots)s") % {"slots": slots})
+        for place, (slots, spans) in enumerate(lanes):
+            label = escape(_("slots %(slots)s") % {"slots": ranges(slots)})
             parts.append(f'<text class="lab" x="0" y="{_LANE * place + _HEAD - 4}">{label}</text>')
-            parts += [
-                self._bar(span, _LANE * place + _HEAD) for span in self.spans if span.slots == slots
-            ]
+            parts += [self._bar(span, _LANE * place + _HEAD) for span in spans]
         parts += [*self._axis(height), "</svg>"]
         return mark_safe("".join(parts))  # noqa: S308 - every text in it is escaped
 
@@ -51,9 +52,10 @@ class RoleBar:
 
     def _bar(self, span: Span, y: int) -> str:
         left, right = self._across(span.start), self._across(span.end or self.end)
+        width = max(right - left, 0.3)
         letter = words.role(span.role)[0]
         return (
-            f'<rect x="{left:.2f}%" width="{max(right - left, 0.3):.2f}%" y="{y}" height="{_BAR}"'
+            f'<rect x="{min(left, 100 - width):.2f}%" width="{width:.2f}%" y="{y}" height="{_BAR}"'
             f' fill="url(#f-{letter})"/>'
         )
 
@@ -68,12 +70,29 @@ class RoleBar:
         parts.append(f'<text x="100%" y="{height - 4}" text-anchor="end">{escape(_("now"))}</text>')
         return parts
 
-    def _told(self) -> str:
+    def _told(self, lanes: Sequence[Lane]) -> str:
         return "; ".join(
-            f"{span.slots}: {words.role(span.role)[1]}, {fmt.day(span.start)} \N{EN DASH} "
+            f"{ranges(slots)}: {words.role(span.role)[1]}, {fmt.day(span.start)} \N{EN DASH} "
             f"{fmt.day(span.end) if span.end else _('now')}"
-            for span in self.spans
+            for slots, spans in lanes
+            for span in spans
         )
+
+
+def lanes_of(spans: Sequence[Span]) -> list[Lane]:
+    """Slots that were always the same, with their spans, by slot."""
+    of_slot: dict[int, list[Span]] = {}
+    for span in spans:
+        for slot in span.slots:
+            of_slot.setdefault(slot, []).append(span)
+    lanes: list[Lane] = []
+    for slot in sorted(of_slot):
+        known = next((slots for slots, found in lanes if found == of_slot[slot]), None)
+        if known is None:
+            lanes.append(([slot], of_slot[slot]))
+        else:
+            known.append(slot)
+    return lanes
 
 
 def role_bar(spans: Sequence[Span], *, now: datetime, days: int = 35) -> RoleBar:

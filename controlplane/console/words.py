@@ -1,5 +1,6 @@
 """State words: each code has a glyph by shape, a word in the reader's language, and a tone."""
 
+import re
 from typing import NamedTuple
 
 from django.utils.translation import gettext_lazy as _
@@ -111,6 +112,8 @@ _CONFIDENCE: dict[str, object] = {
     "vendor": _("vendor figure"),
     "published": _("published"),
     "measured": _("measured"),
+    "secondary": _("second-hand"),
+    "unverified": _("unverified"),
     "estimate": _("estimate"),
     "high": _("high confidence"),
     "medium": _("medium confidence"),
@@ -130,7 +133,7 @@ _VENDORS: dict[str, str] = {
     "nvidia": "NVIDIA",
     "amd": "AMD",
     "intel-gaudi": "Intel",
-    "huawei-ascend": "Huawei Ascend",
+    "huawei-ascend": "Huawei",
     "rebellions": "Rebellions",
     "furiosa": "FuriosaAI",
 }
@@ -169,6 +172,11 @@ def confidence(code: str) -> object:
 def vendor(slug: str) -> str:
     """Proper name of a vendor; an unlisted slug shows itself."""
     return _VENDORS.get(slug, slug)
+
+
+def short_model(name: str) -> str:
+    """Name of an accelerator model without what stands in brackets."""
+    return " ".join(re.sub(r"\([^)]*\)", "", name).split())
 
 
 def check(name: str) -> object:

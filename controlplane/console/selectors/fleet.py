@@ -3,12 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db.models import Count, Max, Q, QuerySet
+from django.utils import timezone
 
 from controlplane.serving.models import AssignedAccelerator, RoleAssignment
+from controlplane.telemetry.models import UtilisationHour
 from controlplane.tenancy.models import User
 from inventory import selectors as inventory
 from inventory.models import Accelerator, Cluster, Node
@@ -123,19 +125,33 @@ class AcceleratorRow:
     role: str | None = None
     pool: str | None = None
     endpoint_state: str | None = None
-    tokens_per_second: float | None = None
-    """Output while busy in the last full hours; tells a slow device from its sisters."""
+    hour: UtilisationHour | None = None
+    """Newest roll-up, two hours old at most; fills in for what the vendor's tool does not say."""
+
+    @property
+    def utilisation(self) -> float | None:
+        """Busy share as observed, else of the newest hour."""
+        seen = self.accelerator.observed_utilisation
+        return seen if seen is not None or self.hour is None else self.hour.utilisation
 
     @property
     def memory_share(self) -> float | None:
-        """Share of the memory in use, as observed."""
+        """Share of the memory in use as observed, else of the KV memory in the newest hour."""
         used = self.accelerator.observed_memory_used_mib
         total = self.accelerator.observed_memory_total_mib
-        return used / total if used is not None and total else None
+        if used is not None and total:
+            return used / total
+        return None if self.hour is None else self.hour.memory_usage
+
+    @property
+    def power_watts(self) -> float | None:
+        """Power as observed, else of the newest hour."""
+        seen = self.accelerator.observed_power_watts
+        return seen if seen is not None or self.hour is None else self.hour.power_watts
 
 
 def accelerator_rows(node: Node) -> list[AcceleratorRow]:
-    """Accelerators of a node by slot, with roles and endpoints; three queries."""
+    """Accelerators of a node by slot, with roles, endpoints and newest hours; four queries."""
     devices = _live_accelerators([node.pk]).select_related("model", "workload").order_by("slot")
     rows = {device.pk: AcceleratorRow(device) for device in devices}
     members = AssignedAccelerator.objects.filter(open=True, accelerator__in=rows)
@@ -144,6 +160,10 @@ def accelerator_rows(node: Node) -> list[AcceleratorRow]:
     ):
         rows[device].role, rows[device].pool = role, pool
     _add_endpoints(node, rows)
+    since = timezone.now() - timedelta(hours=2)
+    hours = UtilisationHour.objects.filter(accelerator__in=rows, hour__gte=since)
+    for hour in hours.order_by("hour"):
+        rows[hour.accelerator_id].hour = hour
     return list(rows.values())
 
 
@@ -158,7 +178,7 @@ def _add_endpoints(node: Node, rows: dict[UUID, AcceleratorRow]) -> None:
 class Span:
     """A role of some slots of a node, from one time to another; None is until today."""
 
-    slots: str
+    slots: Sequence[int]
     role: str
     pool: str
     start: datetime
@@ -180,7 +200,7 @@ def role_spans(node: Node, *, since: datetime) -> list[Span]:
 def _span(assignment: RoleAssignment) -> Span:
     slots = sorted(member.accelerator.slot for member in assignment.members.all())
     return Span(
-        slots=ranges(slots),
+        slots=slots,
         role=assignment.role,
         pool=assignment.pool.slug,
         start=assignment.valid_from,

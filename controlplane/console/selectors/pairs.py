@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from controlplane.console.words import short_model
 from controlplane.serving.models import Endpoint, Pool
 from routing.core.document import KvContract
 from routing.core.pairing import PairVerdict, pair
@@ -22,7 +23,7 @@ def pair_table(pool: Pool, endpoints: Sequence[Endpoint]) -> PairTable | None:
     """Verdict for each pair of models among the endpoints; None if nobody hands KV over."""
     contracts: dict[str, dict[str, KvContract]] = {"prefill": {}, "decode": {}}
     for endpoint in endpoints:
-        name = endpoint.node.node_type.accelerator_model.name
+        name = short_model(endpoint.node.node_type.accelerator_model.name)
         if endpoint.role in contracts and endpoint.kv_contract:
             contracts[endpoint.role].setdefault(name, _contract(endpoint))
     if not contracts["prefill"] or not contracts["decode"]:

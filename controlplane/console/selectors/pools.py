@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Max, Prefetch, Q, QuerySet, Sum
 
 from controlplane.common import permissions
 from controlplane.metering import digest
@@ -129,17 +129,21 @@ def _add_documents(rows: Mapping[UUID, PoolRow]) -> None:
         rows[pool].acknowledged = count
 
 
-def service_of(pools: Sequence[str], *, hours: int = 1) -> dict[str, Service]:
-    """Service per pool slug in this hour and the `hours` before it; one query."""
-    since = _this_hour() - timedelta(hours=hours)
+def service_of(pools: Sequence[str]) -> dict[str, Service]:
+    """Service per pool slug in its newest hour with requests, two hours old at most; one query."""
+    since = _this_hour() - timedelta(hours=2)
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     columns = (
-        "pool", "requests", "requests_failed", "ttft_digest", "tpot_digest", "cache_read",
+        "pool", "hour", "requests", "requests_failed", "ttft_digest", "tpot_digest", "cache_read",
         "input_uncached", "output", "last_response_at",
     )  # fmt: skip
     for row in UsageHour.objects.filter(pool__in=pools, hour__gte=since).values(*columns):
         found[row["pool"]].append(row)
-    return {pool: _service(rows) for pool, rows in found.items()}
+    newest = {pool: max(row["hour"] for row in rows) for pool, rows in found.items()}
+    return {
+        pool: _service([row for row in rows if row["hour"] == newest[pool]])
+        for pool, rows in found.items()
+    }
 
 
 def _service(rows: Sequence[Mapping[str, Any]]) -> Service:
@@ -197,7 +201,8 @@ def endpoints_of(pool: Pool) -> list[Endpoint]:
 def documents_of(pool: Pool, *, limit: int = 10) -> list[PoolDocument]:
     """Newest versions of a pool's document with authors and pushes."""
     rows = pool.documents.defer("content").select_related("author")
-    rows = rows.prefetch_related("pushes__router")
+    pushes = RouterPush.objects.select_related("router").order_by("router__name")
+    rows = rows.prefetch_related(Prefetch("pushes", queryset=pushes))
     return list(rows.order_by("-version")[:limit])
 
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from controlplane.common import permissions
 from controlplane.common.http import ConsoleRequest
-from controlplane.console import charts
+from controlplane.console import attention, charts
 from controlplane.console import format as fmt
 from controlplane.console.freshness import Source
 from controlplane.console.paging import page_of
@@ -97,6 +97,10 @@ def _now_tab(request: ConsoleRequest, row: Node) -> dict[str, object]:
         "rows": selectors.accelerator_rows(row),
         "chart": chart if points else None,
         "evidence": sorted({evidence for _hour, _value, evidence in hours}),
+        "alerts": [
+            (alert, attention.told(alert))
+            for alert in row.alerts.filter(resolved_at__isnull=True).select_related("accelerator")
+        ],
         "open_findings": row.findings.filter(state=Finding.State.OPEN),
     }
 
@@ -114,7 +118,8 @@ def _hardware_tab(request: ConsoleRequest, row: Node) -> dict[str, object]:
 def _roles_tab(request: ConsoleRequest, row: Node) -> dict[str, object]:
     now = datetime.now(UTC)
     spans = selectors.role_spans(row, since=now - timedelta(days=35))
-    return {"spans": list(reversed(spans)), "bar": role_bar(spans, now=now)}
+    rows = [(span, selectors.ranges(span.slots)) for span in reversed(spans)]
+    return {"spans": rows, "bar": role_bar(spans, now=now)}
 
 
 def _cost_tab(request: ConsoleRequest, row: Node) -> dict[str, object]:

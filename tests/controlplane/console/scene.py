@@ -293,7 +293,7 @@ def _trouble(nodes: list[Node], now: datetime) -> None:
     Alert.objects.create(
         kind="slower_than_class", fingerprint="slow", node=nodes[3], accelerator=slow,
         since=now - timedelta(days=2), opened_at=now, source="simulated",
-        facts={"value": 310.0, "class_median": 930.0},
+        facts={"share_of_class": 0.33, "class_median": 930.0},
     )  # fmt: skip
     Alert.objects.create(
         kind="exporter_silent", fingerprint="silent", node=nodes[6], source="simulated",
