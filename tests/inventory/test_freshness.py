@@ -10,7 +10,7 @@ NOW = datetime(2026, 11, 30, 9, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(0, False), (600, False), (601, True)])
-def test_an_observation_is_stale_after_ten_minutes(seconds: int, expected: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_an_observation_is_stale_after_ten_minutes(seconds: int, expected: bool) -> None:
     assert is_stale(NOW - timedelta(seconds=seconds), now=NOW) is expected
 
 

@@ -159,14 +159,12 @@ def _wanted(workload: Workload) -> WantedEngine:
 
 def _act(workload: Workload, seen: SeenEngine, hold: Hold) -> None:
     """Ask the target for what differs; it answers at once and works by itself."""
-    wants_none = workload.desired_state == Workload.Desired.ABSENT
-    if seen.state == "unknown" or is_as_wanted(workload, seen):
+    if not _is_due(workload, seen):
         return
-    if was_asked_for(workload, seen):
-        if seen.state in {"starting", "ending"}:
-            return
-        if seen.state in {"exited", "failed"} and _backs_off(seen, timezone.now()):
-            return
+    if seen.state == "running" and seen.instance:
+        # What it counted since the last scrape would end with the process.
+        telemetry.scrape_engine(instance=seen.instance)
+    wants_none = workload.desired_state == Workload.Desired.ABSENT
     hold.renew()
     try:
         if wants_none:
@@ -178,6 +176,17 @@ def _act(workload: Workload, seen: SeenEngine, hold: Hold) -> None:
         _note(workload, "TargetReachable", "Unknown", "Unavailable", str(error))
     except TargetRefusedError as error:
         _note(workload, "Applied", "False", "Refused", str(error))
+
+
+def _is_due(workload: Workload, seen: SeenEngine) -> bool:
+    """True if the target has to be asked for something that it was not asked for yet."""
+    if seen.state == "unknown" or is_as_wanted(workload, seen):
+        return False
+    if not was_asked_for(workload, seen):
+        return True
+    if seen.state in {"starting", "ending"}:
+        return False
+    return not (seen.state in {"exited", "failed"} and _backs_off(seen, timezone.now()))
 
 
 def _backs_off(seen: SeenEngine, now: datetime) -> bool:

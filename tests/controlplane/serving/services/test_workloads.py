@@ -139,6 +139,21 @@ def test_an_engine_that_is_not_wanted_is_ended(host: Host) -> None:
     assert host.asked == [f"DELETE /engines/{workload.name}"]
 
 
+def test_the_counters_of_an_engine_are_read_before_it_is_ended(host: Host) -> None:
+    workload = make_workload()
+    host.says(workload)
+    converge(workload)
+    engine = Boundary(lambda *_asked: (host.asked.append("scrape"), (200, b""))[1])
+    ScrapeTarget.objects.update(url=f"{engine.url}/metrics")
+    workload.desired_state, workload.role = "absent", ""
+    workload.save()
+
+    converge(workload)
+    engine.close()
+
+    assert host.asked == ["scrape", f"DELETE /engines/{workload.name}"]
+
+
 def test_a_target_that_is_away_is_a_condition_and_leaves_endpoints_alone(
     host: Host, settings: Any
 ) -> None:
