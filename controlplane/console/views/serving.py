@@ -126,7 +126,8 @@ def change(request: ConsoleRequest, pk: UUID) -> HttpResponse:
     tag = polling.tag_of("plan", request.user.pk, *version, datetime.now(UTC).minute)
     if polling.is_current(request, tag) and plan.is_open:
         return polling.unchanged()
-    context = {**planpage.context_of(plan, request.user), "tag": tag, "refresh_seconds": 2}
+    context = {**planpage.context_of(plan, request.user), "tag": tag}
+    context["refresh_seconds"] = 2 if plan.is_open else None
     return polling.page_or_fragment(
         request, page="serving/change.html", fragment="serving/_change.html", context=context,
         final=not plan.is_open,
