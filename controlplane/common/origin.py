@@ -28,8 +28,12 @@ def current() -> Origin:
 
 
 def refine(*, kind: str, auth_method: str) -> None:
-    """Say who the credential of the current request belongs to."""
-    _current.set(replace(_current.get(), kind=kind, auth_method=auth_method))
+    """Say who the credential of the current request belongs to.
+
+    Outside of a `bound` block nothing would take it back, so there it does nothing.
+    """
+    if _current.get() is not _UNKNOWN:
+        _current.set(replace(_current.get(), kind=kind, auth_method=auth_method))
 
 
 @contextmanager
