@@ -12,8 +12,7 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from controlplane.common import permissions
-from controlplane.serving import traffic
-from controlplane.serving.models import Router
+from controlplane.console.selectors.pools import requests_recorded
 from controlplane.tenancy.models import User
 
 PERMISSION = "serving.drain_endpoint"
@@ -38,7 +37,7 @@ class Plug(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Buttons, and requests over all routers since they started."""
+    """Buttons, and requests since the first one that a router recorded."""
 
     kinds: Sequence[tuple[str, object]]
     total: int
@@ -52,14 +51,17 @@ def module() -> Plug | None:
     return cast(Plug, import_module(settings.DEMO_PLUG))
 
 
-def panel(user: User, routers: Sequence[Router]) -> Panel | None:
-    """The panel for people who may drain an endpoint; None for others."""
+def panel(user: User) -> Panel | None:
+    """The panel for people who may drain an endpoint; None for others.
+
+    It counts recorded events, because a router that was ended counts from 0 again.
+    """
     plug = module()
     if plug is None or not permissions.allows(user, PERMISSION):
         return None
-    counts = traffic.failures(router.observed for router in routers)
+    total, failed = requests_recorded()
     return Panel(
         kinds=[(kind, _WORDS.get(kind, kind)) for kind in plug.choices()],
-        total=counts["total"],
-        failed=counts["failed"],
+        total=total,
+        failed=failed,
     )

@@ -11,7 +11,7 @@ from django.db.models import Count, Max, Prefetch, Q, QuerySet, Sum
 
 from controlplane.common import permissions
 from controlplane.metering import digest
-from controlplane.metering.models import UsageHour
+from controlplane.metering.models import UsageEventRow, UsageHour
 from controlplane.serving.models import (
     Endpoint,
     Pool,
@@ -184,6 +184,15 @@ def requests_since(start: datetime, *, pool: str | None = None) -> tuple[int, in
         rows = rows.filter(pool=pool)
     sums = rows.aggregate(requests=Sum("requests"), failed=Sum("requests_failed"))
     return sums["requests"] or 0, sums["failed"] or 0
+
+
+def requests_recorded() -> tuple[int, int]:
+    """Requests and failed ones among all events that routers recorded and metering keeps."""
+    answered = Q(delivered=True) | Q(outcome="refused")
+    counts = UsageEventRow.objects.filter(answered).aggregate(
+        requests=Count("pk"), failed=Count("pk", filter=~Q(outcome="ok"))
+    )
+    return counts["requests"], counts["failed"]
 
 
 def endpoints_of(pool: Pool) -> list[Endpoint]:

@@ -41,7 +41,7 @@ def overview(request: ConsoleRequest) -> HttpResponse:
         "routing": _routing(pools),
         "month": _month(request),
         "comparison": _comparison(request),
-        "plug": plug.panel(user, routers),
+        "plug": plug.panel(user),
         "sources": _sources(request, pools),
         "refresh_seconds": 10,
     }

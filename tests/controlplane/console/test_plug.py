@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
 
@@ -11,7 +12,7 @@ from pytest_django import Settings
 
 from controlplane.audit.models import AuditEntry
 from controlplane.console import plug
-from controlplane.serving.models import Router
+from controlplane.metering.models import UsageEventRow
 from tests.controlplane.console.scene import Scene
 
 
@@ -39,18 +40,31 @@ def pulled(settings: Settings) -> Iterator[list[str]]:
     del sys.modules[module.__name__]
 
 
-def test_the_panel_counts_over_all_routers_and_names_the_kinds(
+def _record(sequence: int, outcome: str) -> None:
+    now = datetime.now(UTC)
+    UsageEventRow.objects.create(
+        router="router-a", sequence=sequence, sha256=b"x", request_id=f"r{sequence}", hour=now,
+        pool="granite-chat", document_version=1, policy="consort", tenant="t", project="p",
+        key="k", model="m", received_at=now, ended_at=now, outcome=outcome, status=200, attempt=1,
+        delivered=True, stream=False,
+    )  # fmt: skip
+
+
+def test_the_panel_counts_recorded_requests_and_names_the_kinds(
     scene: Scene, pulled: list[str]
 ) -> None:
-    panel = plug.panel(scene.operator, list(Router.objects.all()))
+    for sequence, outcome in enumerate(["ok", "ok", "failed"], start=1):
+        _record(sequence, outcome)
+
+    panel = plug.panel(scene.operator)
 
     assert panel is not None
     assert [kind for kind, _word in panel.kinds] == ["engine", "worker", "router"]
-    assert (panel.total, panel.failed) == (64236, 0)
+    assert (panel.total, panel.failed) == (3, 1)
 
 
 def test_who_may_not_drain_sees_no_panel(scene: Scene, pulled: list[str]) -> None:
-    assert plug.panel(scene.approver, []) is None
+    assert plug.panel(scene.approver) is None
 
 
 def test_a_real_installation_has_no_panel_and_no_address(
@@ -60,7 +74,7 @@ def test_a_real_installation_has_no_panel_and_no_address(
 
     response = client_of(scene.operator).post("/demo/plug", {"kind": "engine"})
 
-    assert plug.panel(scene.operator, []) is None
+    assert plug.panel(scene.operator) is None
     assert response.status_code == 404
 
 
