@@ -7,6 +7,7 @@ JSON Schema is made from them. Fields that nobody knows are refused with the nea
 import difflib
 import re
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -19,8 +20,10 @@ Slug = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
 Rate = Annotated[float, msgspec.Meta(gt=0)]
-Count = Annotated[int, msgspec.Meta(ge=0)]
-Positive = Annotated[int, msgspec.Meta(ge=1)]
+Timeout = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
+# Whole numbers up to 2^53 fit into a float without loss; JSON itself has no bound.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 HttpUrl = Annotated[str, msgspec.Meta(pattern=r"^http://[^/\s]+$", max_length=300)]
 
@@ -88,7 +91,9 @@ class EndpointSpec(_Strict, frozen=True, kw_only=True):
     max_sequences: Positive = 256
     max_model_len: Positive | None = None
     kv_contract: KvContract
-    price_per_hour: Annotated[str, msgspec.Meta(pattern=r"^\d+(\.\d+)?$")] | None = None
+    price_per_hour: Annotated[str, msgspec.Meta(pattern=r"^\d+(\.\d+)?$", max_length=40)] | None = (
+        None
+    )
     """Decimal as text, in the document's currency."""
     ramp_seconds: Seconds = 0.0
     """Time over which a fresh endpoint grows to its full share of requests."""
@@ -176,9 +181,9 @@ class Limits(_Strict, frozen=True, kw_only=True):
 
     body_bytes: Positive = 32 * 1024 * 1024
     concurrent_requests: Positive = 4096
-    first_token_timeout_seconds: Rate = 300.0
-    stall_timeout_seconds: Rate = 60.0
-    connect_timeout_seconds: Rate = 2.0
+    first_token_timeout_seconds: Timeout = 300.0
+    stall_timeout_seconds: Timeout = 60.0
+    connect_timeout_seconds: Timeout = 2.0
     attempts: Annotated[int, msgspec.Meta(ge=1, le=10)] = 3
 
 
@@ -299,6 +304,7 @@ def _check_relations(document: PoolDocument) -> None:
     _unique("/tenants", "tenant", [tenant.tenant for tenant in document.tenants])
     classes = tuple(sorted(document.speed_classes))
     for position, endpoint in enumerate(document.endpoints):
+        _check_url(f"/endpoints/{position}/url", endpoint.url)
         if endpoint.speed_class not in document.speed_classes:
             raise DocumentError(
                 f"/endpoints/{position}/speed_class",
@@ -319,6 +325,19 @@ def _check_relations(document: PoolDocument) -> None:
                 f"Base model '{model.adapter_of}' is not among the models.",
                 tuple(sorted(names)),
             )
+
+
+def _check_url(pointer: str, url: str) -> None:
+    """A host and perhaps a port: what a connection needs, and nothing that would be ignored."""
+    try:
+        parts = urlsplit(url)
+        is_address = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address or parts.username is not None or parts.query or parts.fragment:
+        raise DocumentError(
+            pointer, f"'{url}' is no address of an engine.", ("http://HOST", "http://HOST:1-65535")
+        )
 
 
 def _unique(pointer: str, field: str, values: list[str]) -> None:

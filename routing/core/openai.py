@@ -13,6 +13,9 @@ from routing.core import prompt
 from routing.core.document import PromptIdentity
 from routing.core.prompt import BlockKeys
 
+MOST_OUTPUT_TOKENS = 2**31 - 1
+"""Engines count in 32 bits; a number without bound would not fit into a float either."""
+
 
 class RequestError(Exception):
     """The client's request is wrong; the fields are those of OpenAI's error object."""
@@ -149,7 +152,11 @@ def parse_request(
 
 def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     try:
+        # Members that are not read here must be text, too: they are copied to engines.
+        body.decode()
         return decoder.decode(body)
+    except RecursionError as error:
+        raise RequestError("The body is nested too deeply to be read.") from error
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$")
         param = path.rstrip("`").lstrip(".") or None
@@ -165,8 +172,11 @@ def _missing(message: str) -> str | None:
 
 def _check(fields: _Common) -> None:
     maximum = _max_tokens(fields)
-    if maximum is not None and maximum < 1:
-        raise RequestError(f"max_tokens is {maximum}; the smallest value is 1.", param="max_tokens")
+    if maximum is not None and not 1 <= maximum <= MOST_OUTPUT_TOKENS:
+        raise RequestError(
+            f"max_tokens is out of range; allowed are 1 to {MOST_OUTPUT_TOKENS}.",
+            param="max_tokens",
+        )
     if fields.n is not None and not 1 <= fields.n <= 128:
         raise RequestError(f"n is {fields.n}; allowed are 1 to 128.", param="n")
 

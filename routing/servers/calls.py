@@ -94,7 +94,7 @@ def read_call(state: RouterState, request: HttpRequest, *, path: str, body: byte
 def _pool_of(access: Access, path: str, body: bytes) -> tuple[LoadedPool, KeySpec, str]:
     try:
         outline = _OUTLINE.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         _explain(path, body)
     if outline.model is None:
         _explain(path, body)

@@ -116,9 +116,13 @@ class Directory:
         """Load the last good document of each pool from disk; one that fails is logged."""
         for path in sorted(self._folder.glob("*.json")):
             try:
-                self._swap(parse_document(path.read_bytes()))
-            except DocumentError as error:
-                logger.error("%s was not loaded: %s %s", path.name, error.pointer, error.message)  # noqa: TRY400 - the message says it all
+                document = parse_document(path.read_bytes())
+                _check_engines(document)
+                self._swap(document)
+            except (DocumentError, OSError) as error:
+                # One pool that cannot be read must not keep the others out of service.
+                pointer = getattr(error, "pointer", "")
+                logger.error("%s was not loaded: %s %s", path.name, pointer, error)  # noqa: TRY400 - the message says it all
         self._index()
 
     def apply(self, raw: bytes) -> LoadedPool:
@@ -142,7 +146,10 @@ class Directory:
         return pool
 
     def drain(self, endpoint_id: str) -> list[LoadedPool]:
-        """Give an endpoint no further work, in each pool, until its instance changes."""
+        """Give an endpoint no further work, in each pool, until its instance changes.
+
+        The kept document does not say so: after a restart the endpoint takes work again.
+        """
         touched = []
         for pool in self.pools.values():
             endpoint = pool.endpoints.get(endpoint_id)

@@ -76,7 +76,7 @@ class PublicPort:
         calls.access_of(self._state, request)
         try:
             question = msgspec.json.decode(request.body, type=_Question)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             message = f"The body must be {{path, body}} with a completion as its body: {error}."
             raise ApiError(400, message) from error
         if question.path not in COMPLETION_PATHS:

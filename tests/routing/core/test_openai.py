@@ -157,7 +157,21 @@ def test_other_apis_get_block_keys_too(path: str, fields: dict[str, Any]) -> Non
         (CHAT, '{"model": 1, "messages": []}', "model", "Expected `str`, got `int`"),
         (CHAT, '{"model": "m", "messages": "x"}', "messages", "Expected `array`, got `str`"),
         (CHAT, '{"model": "m", "messages": [], "stream": "yes"}', "stream", "Expected `bool"),
-        (CHAT, '{"model": "m", "messages": [], "max_tokens": 0}', "max_tokens", "smallest value"),
+        (CHAT, '{"model": "m", "messages": [], "max_tokens": 0}', "max_tokens", "allowed are 1 to"),
+        pytest.param(
+            CHAT,
+            f'{{"model": "m", "messages": [], "max_tokens": {"9" * 400}}}',
+            "max_tokens",
+            "allowed are 1 to",
+            id="max-tokens-beyond-any-float",
+        ),
+        pytest.param(
+            CHAT,
+            f'{{"model": "m", "messages": [], "x": {"[" * 100_000}{"]" * 100_000}}}',
+            None,
+            "nested too deeply",
+            id="deep",
+        ),
         (CHAT, '{"model": "m", "messages": [], "n": 0}', "n", "allowed are 1 to 128"),
         (CHAT, '["model"]', None, "Expected `object`, got `array`"),
         (CHAT, '{"model": "m", "messages": [}', None, "not JSON"),
@@ -183,6 +197,13 @@ def test_an_unknown_path_is_404_with_the_known_ones() -> None:
 
     assert (error.status, error.type) == (404, "NotFoundError")
     assert CHAT in error.message
+
+
+def test_text_that_is_not_utf8_is_refused_also_where_it_is_not_read() -> None:
+    error = refused(CHAT, b'{"model": "m", "messages": [], "\xff": 1}')
+
+    assert error.status == 400
+    assert "utf-8" in error.message
 
 
 @given(raw=st.binary(max_size=120) | st.text(max_size=120).map(lambda text: text.encode()))

@@ -90,6 +90,34 @@ async def test_a_refused_document_leaves_the_files_as_they_are(
     assert list(tmp_path.iterdir()) == [path]
 
 
+async def test_a_kept_document_that_cannot_be_read_leaves_the_other_pools_in_service(
+    directory: Directory, tmp_path: Path
+) -> None:
+    load(directory)
+    good = encode_document(document(ENGINES, pool="other"))
+    (tmp_path / "0.json").write_bytes(good[: len(good) // 2])
+    (tmp_path / "1.json").write_bytes(good.replace(b'"engine":"vllm"', b'"engine":"sglang"'))
+    (tmp_path / "2.json").write_bytes(good.replace(b":8000", b":80000"))
+    (tmp_path / "3.json").mkdir()
+
+    again = Directory(tmp_path, router_name="r1")
+    again.load_kept()
+
+    assert list(again.pools) == ["main"]
+
+
+async def test_a_document_of_an_unusable_address_is_refused_before_it_is_kept(
+    directory: Directory, tmp_path: Path
+) -> None:
+    raw = encode_document(document(ENGINES)).replace(b":8000", b":80000")
+
+    with pytest.raises(DocumentError) as raised:
+        directory.apply(raw)
+
+    assert raised.value.pointer == "/endpoints/0/url"
+    assert not list(tmp_path.iterdir())
+
+
 async def test_the_largest_body_of_all_pools_is_read(directory: Directory) -> None:
     assert directory.body_bytes == DEFAULT_BODY_BYTES
 

@@ -94,6 +94,21 @@ async def test_a_model_that_the_key_may_not_use_does_not_exist_for_it(stage: Sta
             "max_tokens",
             id="no-number",
         ),
+        pytest.param(
+            b'{"model":"granite-4.1-8b","messages":[],"max_tokens":%b}' % (b"9" * 400),
+            "max_tokens",
+            id="endless-number",
+        ),
+        pytest.param(
+            b'{"model":"granite-4.1-8b","messages":[],"x":%b}' % (b"[" * 50_000 + b"]" * 50_000),
+            None,
+            id="deep",
+        ),
+        pytest.param(
+            b'{"model":"granite-4.1-8b","messages":[],"stream":true,"\xff":1}',
+            None,
+            id="no-utf8",
+        ),
     ],
 )
 async def test_a_wrong_body_is_400_and_names_the_field(
@@ -227,6 +242,7 @@ async def test_a_decision_can_be_asked_for_without_running_anything(stage: Stage
         pytest.param({"path": CHAT, "body": {}, "extra": 1}, id="unknown-member"),
         pytest.param({"path": CHAT, "body": chat(), "policy": "best"}, id="unknown-policy"),
         pytest.param({"path": CHAT, "body": {"model": MODEL}}, id="broken-inside"),
+        pytest.param(b'{"path":"x","body":%b' % (b"[" * 50_000), id="deep"),
     ],
 )
 async def test_a_wrong_question_is_400(stage: Stage, question: Any) -> None:
