@@ -129,6 +129,12 @@ _CHECKS: dict[str, object] = {
     "finance": _("Cost per hour"),
 }
 
+_OPERATIONS: dict[str, object] = {
+    "serving.apply-plan": _("Apply a change plan"),
+    "serving.roll-back-plan": _("Roll back a change plan"),
+    "serving.reset-knowledge": _("Forget what routers and engines learned"),
+}
+
 _VENDORS: dict[str, str] = {
     "nvidia": "NVIDIA",
     "amd": "AMD",
@@ -177,6 +183,11 @@ def vendor(slug: str) -> str:
 def short_model(name: str) -> str:
     """Name of an accelerator model without what stands in brackets."""
     return " ".join(re.sub(r"\([^)]*\)", "", name).split())
+
+
+def operation(kind: str) -> object:
+    """What an operation does, in words; an unlisted kind shows itself."""
+    return _OPERATIONS.get(kind, kind)
 
 
 def check(name: str) -> object:

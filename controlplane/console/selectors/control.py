@@ -52,7 +52,7 @@ def search(user: User, text: str, *, limit: int = 20) -> list[Hit]:
     routers = permissions.restrict(Router.objects.all(), user, "serving.view_router")
     found = Q(hostname__icontains=text) | Q(accelerators__serial__iexact=text)
     hits = [
-        Hit(_("node"), node.hostname, node.state, "console:node", str(node.pk))
+        Hit(_("node"), node.hostname, str(node.get_state_display()), "console:node", str(node.pk))
         for node in nodes.filter(found).distinct()[:limit]
     ]
     hits += [

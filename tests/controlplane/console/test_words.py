@@ -50,5 +50,6 @@ def test_every_evidence_word_has_its_own_text() -> None:
 def test_confidence_checks_and_vendors_fall_back_to_their_code() -> None:
     assert words.confidence("odd") == "odd"
     assert words.check("odd") == "odd"
+    assert words.operation("odd") == "odd"
     assert words.vendor("odd") == "odd"
     assert words.vendor("intel-gaudi") == "Intel"
