@@ -9,7 +9,7 @@ DomainError
 ├── UnsupportedMediaTypeError (415), ValidationFailedError (422), TooFastError (429)
 ├── ForbiddenError (403), InternalError (500)
 ├── CsrfFailedError (403), BodyTooLargeError (413)
-├── IdempotencyInProgressError (409), IdempotencyKeyReusedError (422)
+├── NameNotUniqueError (409), IdempotencyInProgressError (409), IdempotencyKeyReusedError (422)
 └── VersionMismatchError (412), IfMatchRequiredError (428)
 """
 
@@ -140,14 +140,6 @@ class IfMatchRequiredError(DomainError):
     hint = _("Send the header If-Match with the ETag of the last read; '*' is not accepted.")
 
 
-class ChangeReasonRequiredError(DomainError):
-    code = "change-reason-required"
-    status = HTTPStatus.UNPROCESSABLE_ENTITY
-    title = _("A reason is missing")
-    message = _("This change needs a reason.")
-    hint = _("Send 'change_reason' in the body, or the header X-Change-Reason (percent-encoded).")
-
-
 class NotFoundError(DomainError):
     """Also for objects of other tenants, so that their existence does not leak."""
 
@@ -156,6 +148,13 @@ class NotFoundError(DomainError):
     title = _("Not found")
     message = _("There is no such object here, or you may not see it.")
     hint = _("Look at the id and at the list of the resource.")
+
+
+class NameNotUniqueError(DomainError):
+    code = "name-not-unique"
+    title = _("Several objects have this name")
+    message = _("{name} is the name of several objects: {ids}.")
+    hint = _("Name the one that is meant by its id.")
 
 
 class ForbiddenError(DomainError):

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from django.core import signing
 from django.db.models import F, Model, Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -174,7 +175,7 @@ def _parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str,
 
 def _size(request: Request) -> int:
     text = request.query_params.get("page_size", str(DEFAULT_SIZE))
-    if not text.isdecimal() or not 1 <= int(text) <= LARGEST_SIZE:
+    if len(text) > 4 or not text.isdecimal() or not 1 <= int(text) <= LARGEST_SIZE:
         raise InvalidParameterError(
             parameter="page_size", value=text, allowed=f"1 … {LARGEST_SIZE}"
         )
@@ -200,6 +201,8 @@ def _keys(request: Request, queryset: "QuerySet[Any]", view: Any) -> list[Key]:
         if path is None:
             allowed = ", ".join(sorted(fields)) or "–"  # noqa: RUF001 - a dash for an empty list
             raise InvalidParameterError(parameter="sort", value=name, allowed=allowed)
+        if path in {known.removeprefix("-") for known in paths}:
+            raise InvalidParameterError(parameter="sort", value=name, allowed=_("each name once"))
         paths.append(f"-{path}" if name.startswith("-") else path)
     paths = paths or list(getattr(view, "ordering", ())) or _model_order(queryset.model)
     keys = [Key(path.removeprefix("-"), path.startswith("-")) for path in paths]

@@ -6,6 +6,7 @@ say about itself, as class attributes:
 - `query_parameters`: names of query parameters it reads itself;
 - `sort_fields`: names for `sort`, each with its ORM path; `ordering`: ORM paths without `sort`;
 - `lookup_slug`: column beside the id by which a detail address finds the row ("slug" if it exists);
+- `lookup_first`: which rows a name means before all others that have it;
 - `view_action`: permission that a read needs, by default `app.view_model`; None: rows decide;
 - `requires_if_match`: changes of a row must say which version they were made for;
 - `computations`: POST actions that change nothing, so that they need no Idempotency-Key;
@@ -16,17 +17,20 @@ say about itself, as class attributes:
 import functools
 import uuid
 from collections.abc import Callable
+from datetime import UTC
 from typing import Any
 from urllib.parse import unquote
 
 from django.db import models, transaction
-from django.http import Http404
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
 from rest_framework import viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from controlplane.api import idempotency, shapes, tags
-from controlplane.api.errors import InvalidHeaderError
+from controlplane.api.errors import InvalidHeaderError, NameNotUniqueError
 from controlplane.api.filters import filter_names, refuse_unknown
 from controlplane.api.pagination import PARAMETERS as PAGE_PARAMETERS
 from controlplane.api.throttles import CredentialThrottle
@@ -38,6 +42,8 @@ from controlplane.common.versions import latest
 
 READS = {"GET", "HEAD", "OPTIONS"}
 SHAPES = ("fields", "omit", "brief")
+MOST_NAMESAKES = 10
+"""How many rows of one name an error lists."""
 REASON_LENGTH = 200
 
 Answer = Callable[..., Response]
@@ -52,13 +58,22 @@ class ResourceBehaviour(viewsets.GenericViewSet[Any]):
     computations: frozenset[str] = frozenset()
     dry_runs: frozenset[str] = frozenset()
     requires_if_match = False
+    lookup_first: models.Q | None = None
     found: models.Model | None = None
     """The row of this request, once it was looked up."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Work in UTC: the time zone that a person chose is for pages, not for the API."""
+        with timezone.override(UTC):
+            return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Checks before the work, then the work wrapped in what its verb needs."""
         super().initial(request, *args, **kwargs)
         refuse_unknown(request.query_params, allowed=self._parameters())
+        _refuse_nul(request)
+        # Before the work: what it wrote must not be answered with an error of its form.
+        shapes.check(request.query_params)
         if request.method in READS:
             self._require_view()
             return
@@ -69,8 +84,7 @@ class ResourceBehaviour(viewsets.GenericViewSet[Any]):
 
     def get_object(self) -> Any:
         """The row of the address, by id or by slug; 404 also if it may not be seen."""
-        rows = self.get_queryset()
-        row = rows.filter(self._lookup(rows.model)).first()
+        row = self._named_row(self.get_queryset())
         if row is None:
             raise Http404
         self.check_object_permissions(self.request, row)
@@ -128,15 +142,35 @@ class ResourceBehaviour(viewsets.GenericViewSet[Any]):
         if action is not None:
             permissions.require(self.request.user, action)
 
-    def _lookup(self, model: type[models.Model]) -> models.Q:
+    def _named_row(self, rows: "models.QuerySet[Any]") -> Any:
+        """The row that the address names; None if there is none.
+
+        A name that several rows have is refused: an action must not hit the first of them.
+        """
         value = str(self.kwargs[self.lookup_url_kwarg or self.lookup_field])
         try:
-            return models.Q(pk=uuid.UUID(value))
+            return rows.filter(pk=uuid.UUID(value)).first()
         except ValueError:
             slug = getattr(self, "lookup_slug", "slug")
-            if not has_field(model, slug):
-                raise Http404 from None
-            return models.Q(**{slug: value})
+        if not has_field(rows.model, slug) or "\0" in value:
+            return None
+        namesakes = rows.filter(**{slug: value})
+        found = (
+            list(namesakes.filter(self.lookup_first)[:MOST_NAMESAKES]) if self.lookup_first else []
+        )
+        found = found or list(namesakes[:MOST_NAMESAKES])
+        if len(found) > 1:
+            raise NameNotUniqueError(name=value, ids=", ".join(str(row.pk) for row in found))
+        return found[0] if found else None
+
+
+def _refuse_nul(request: Request) -> None:
+    """No column holds U+0000, so no parameter can ask for it."""
+    for name, values in request.query_params.lists():
+        if any("\0" in value for value in values):
+            raise InvalidParameterError(
+                parameter=name, value="\\0", allowed=_("text without the character U+0000")
+            )
 
 
 def _is_dry_run(request: Request) -> bool:

@@ -8,6 +8,11 @@ from controlplane.common.errors import InvalidParameterError
 BRIEF = ("id", "slug", "display", "links")
 
 
+def check(query: Mapping[str, str]) -> None:
+    """Raise InvalidParameterError for a value that `shaped` could not follow."""
+    _flag(query.get("brief", "false"))
+
+
 def shaped(data: Any, query: Mapping[str, str]) -> Any:
     """The object, or each item of the list, with only what was asked for."""
     wanted = _names(query.get("fields"))

@@ -139,7 +139,7 @@ class OperationViewSet(
 
 def _wait_seconds(request: Request) -> int:
     text = request.query_params.get("wait", "0")
-    if not text.isdecimal() or int(text) > LONGEST_WAIT_SECONDS:
+    if len(text) > 2 or not text.isdecimal() or int(text) > LONGEST_WAIT_SECONDS:
         raise InvalidParameterError(
             parameter="wait", value=text, allowed=f"0 … {LONGEST_WAIT_SECONDS}"
         )

@@ -134,6 +134,7 @@ class NodeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     serializer_class = NodeOutput
     filterset_class = NodeFilter
     lookup_slug = "hostname"
+    lookup_first = ~Q(state=Node.State.RETIRED)
     dry_runs = frozenset({"create", "cordon", "uncordon", "drain", "retire"})
     ordering = ("hostname",)
     sort_fields = {

@@ -3,11 +3,21 @@
 from urllib.parse import quote
 
 import pytest
+from rest_framework.test import APIClient
 
 from controlplane.audit.models import AuditEntry
 from controlplane.operations.models import OutboxEvent
 from controlplane.tenancy.models import Organisation
-from tests.factories import make_admin, make_api_client, make_inference_key, make_organisation
+from inventory.services import retire_node
+from tests.factories import (
+    make_admin,
+    make_api_client,
+    make_inference_key,
+    make_olga,
+    make_organisation,
+    make_project,
+)
+from tests.inventory.factories import make_node
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -27,6 +37,55 @@ def test_a_key_is_found_by_its_prefix() -> None:
     response = make_api_client(make_admin()).get(f"/api/v1/inference-keys/{key.prefix}")
 
     assert response.json()["id"] == str(key.pk)
+
+
+def test_a_name_of_several_rows_names_none_of_them() -> None:
+    client, name = make_api_client(make_admin()), "main"
+    first, second = make_project(slug=name), make_project(slug=name)
+
+    answer = client.patch("/api/v1/projects/main", {"name": "Other"}, format="json")
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "name-not-unique")
+    assert all(str(row.pk) in answer.json()["detail"] for row in (first, second))
+    first.refresh_from_db()
+    assert first.name != "Other"
+
+
+def test_a_name_means_the_live_node_before_its_retired_namesakes() -> None:
+    retired, olga = make_node(hostname="gpu-1"), make_olga()
+    retire_node(node_id=retired.pk, reason="sold", actor=olga)
+    client = make_api_client(olga)
+
+    alone = client.get("/api/v1/nodes/gpu-1").json()
+    live = make_node(hostname="gpu-1", cluster=retired.cluster)
+    beside = client.get("/api/v1/nodes/gpu-1").json()
+
+    assert (alone["id"], beside["id"]) == (str(retired.pk), str(live.pk))
+
+
+@pytest.mark.parametrize("path", ["nodes/%00", "organisations/%00"])
+def test_an_address_that_nothing_can_have_is_not_found(path: str) -> None:
+    assert make_api_client(make_admin()).get(f"/api/v1/{path}").status_code == 404
+
+
+def test_a_form_that_does_not_exist_is_refused_before_anything_is_written() -> None:
+    answer = make_api_client(make_admin()).post(
+        "/api/v1/organisations?brief=maybe", {"slug": "hanbit", "name": "Hanbit"}, format="json",
+        headers={"Idempotency-Key": "key-12345"},
+    )  # fmt: skip
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-parameter")
+    assert not Organisation.objects.exists()
+
+
+def test_times_are_utc_whatever_zone_the_person_chose_for_pages() -> None:
+    make_organisation()
+    client = APIClient()
+    client.force_login(make_admin(time_zone="Asia/Seoul"))
+
+    item = client.get("/api/v1/organisations").json()["items"][0]
+
+    assert item["created_at"].endswith("Z")
 
 
 def test_a_slash_at_the_end_is_accepted_on_reads_and_writes() -> None:
@@ -120,8 +179,6 @@ def test_answers_are_not_cached() -> None:
 
 
 def test_a_denial_is_in_the_audit_log_once_a_minute() -> None:
-    from tests.factories import make_olga
-
     olga = make_olga()
     client = make_api_client(olga)
 

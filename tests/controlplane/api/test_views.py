@@ -31,6 +31,12 @@ def test_a_missing_migration_is_named() -> None:
     assert (response.status_code, response.json()["failing"]) == (503, ["migrations"])
 
 
+def test_a_write_to_an_address_that_is_none_is_told_so() -> None:
+    answer = Client(enforce_csrf_checks=True).post("/api/v1/nodes/x/explode")
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
+
+
 def test_the_depth_of_the_queue_is_a_number() -> None:
     depth = broker.queue_depth()
 
