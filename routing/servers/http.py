@@ -74,10 +74,10 @@ class HttpServer:
     def _tick(self) -> None:
         loop = asyncio.get_running_loop()
         self.date_line = b"date: %b\r\n" % formatdate(usegmt=True).encode()
+        self._ticker = loop.call_later(TICK_SECONDS, self._tick)
         now = loop.time()
         for connection in list(self.connections):
             connection.check_age(now)
-        self._ticker = loop.call_later(TICK_SECONDS, self._tick)
 
 
 class Connection(asyncio.Protocol):
@@ -95,11 +95,13 @@ class Connection(asyncio.Protocol):
         self._failure: tuple[int, str] | None = None
         self._discarding = False
         self._active_at = self._loop.time()
-        self._head_bytes = 0
+        self._quiet_bytes = 0
         self._held_bytes = 0
         self._keep_alive = True
         self._chunked = True
+        self._is_head = False
         self._reading = True
+        self._continue_due = False
         self.answered = False
         """Bytes of an answer to the current request have been written."""
         self.on_message_begin()
@@ -137,32 +139,30 @@ class Connection(asyncio.Protocol):
         self.paused = False
         if self.producer:
             self.producer.resume_reading()
+        if not self._task and self._keep_alive and not self.closed:
+            self._go_on()
 
     def data_received(self, data: bytes) -> None:
         if self._discarding or self.closed:
             return
         self._active_at = self._loop.time()
+        self._quiet_bytes += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._failure = self._failure or _UPGRADE
         except httptools.HttpParserError as error:
             self._failure = (400, f"The request is not HTTP/1.1: {error}.")
-        if not self._headers_done:
-            self._count_head(len(data))
+        limit = self.server.limits.header_bytes
+        if self._quiet_bytes > limit:
+            # The parser itself would collect header and trailer bytes without end.
+            self._failure = (431, f"The header fields are too long; {limit} bytes are read.")
         if self._failure:
             self._refuse(*self._failure)
-        elif self._queue and self._task:
+        elif self._queue:
             # Pipelined requests wait; reading more would buffer without bound.
             self._reading = False
             self.transport.pause_reading()
-
-    def _count_head(self, size: int) -> None:
-        """The parser itself would collect header bytes without end."""
-        self._head_bytes += size
-        limit = self.server.limits.header_bytes
-        if self._head_bytes > limit:
-            self._failure = (431, f"The header fields are too long; {limit} bytes are read.")
 
     # Parser callbacks, called from C inside feed_data.
 
@@ -179,20 +179,31 @@ class Connection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.lower()] = value
+        # Trailers come after the decisions that headers are for, so they are left out.
+        if not self._headers_done:
+            self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
         self._headers_done = True
-        self._head_bytes = 0
+        self._quiet_bytes = 0
         declared = self._headers.get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > self.server.limits.body_bytes():
             self._failure = (413, self._too_long())
         elif self._parser.should_upgrade():
             self._failure = _UPGRADE
         elif self._headers.get(b"expect", b"").lower() == b"100-continue":
+            self._continue_due = self._parser.get_http_version() != "1.0"
+            if not self._task:
+                self._write_continue()
+
+    def _write_continue(self) -> None:
+        """Ask for the body. While an answer is being written, that has to wait for its end."""
+        if self._continue_due:
+            self._continue_due = False
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
+        self._quiet_bytes = 0
         self._body_bytes += len(body)
         if self._body_bytes > self.server.limits.body_bytes():
             self._failure = (413, self._too_long())
@@ -205,11 +216,14 @@ class Connection(asyncio.Protocol):
             self.server.held_bytes += len(body)
 
     def _release(self, size: int) -> None:
+        # A connection that was cut has given everything back before its request ends.
+        size = min(size, self._held_bytes)
         self._held_bytes -= size
         self.server.held_bytes -= size
 
     def on_message_complete(self) -> None:
-        self._receiving = False
+        self._receiving = self._continue_due = False
+        self._quiet_bytes = 0
         if self._failure:
             return
         url = httptools.parse_url(self._url)
@@ -223,7 +237,7 @@ class Connection(asyncio.Protocol):
         )
         is_11 = self._parser.get_http_version() != "1.0"
         self._queue.append((request, self._parser.should_keep_alive(), is_11))
-        if not self._task:
+        if not self._task and not self.paused:
             self._next()
 
     # Requests in turn.
@@ -232,6 +246,7 @@ class Connection(asyncio.Protocol):
         request, keep_alive, chunked = self._queue.popleft()
         self._keep_alive = keep_alive and not self.server.closing
         self._chunked = chunked
+        self._is_head = request.method == "HEAD"
         self.answered = False
         self._task = self._loop.create_task(self._run(request))
 
@@ -239,6 +254,8 @@ class Connection(asyncio.Protocol):
         try:
             await self.server.handler(request, self)
         except asyncio.CancelledError:
+            if not self.closed:
+                self.abort()
             return
         except Exception:
             logger.exception("A request of %s %s failed.", request.method, request.path)
@@ -250,11 +267,20 @@ class Connection(asyncio.Protocol):
         if self.closed:
             return
         self._release(len(request.body))
-        if not self._keep_alive:
+        if self._keep_alive:
+            self._go_on()
+        else:
             self.transport.close()
-        elif self._queue:
+
+    def _go_on(self) -> None:
+        """Take the next request, unless answers to earlier ones wait for the client to read."""
+        if self.paused:
+            return
+        if self._queue:
             self._next()
-        elif not self._reading:
+            return
+        self._write_continue()
+        if not self._reading:
             self._reading = True
             self.transport.resume_reading()
 
@@ -293,14 +319,21 @@ class Connection(asyncio.Protocol):
         content_type: bytes = b"application/json",
         headers: bytes = b"",
     ) -> None:
-        """Write a whole answer. `headers` are further lines, each ended by CRLF."""
+        """Write a whole answer. `headers` are further lines, each ended by CRLF.
+
+        The answer to HEAD has no body: the client would take it for the next answer.
+        """
         if self.closed:
             return
         self.answered = True
-        self.transport.write(
-            b"%bcontent-type: %b\r\ncontent-length: %d\r\n%b%b\r\n%b"
-            % (status_line(status), content_type, len(body), headers, self._common(), body)
+        head = b"%bcontent-type: %b\r\ncontent-length: %d\r\n%b%b\r\n" % (
+            status_line(status),
+            content_type,
+            len(body),
+            headers,
+            self._common(),
         )
+        self.transport.write(head if self._is_head else head + body)
 
     def open_stream(self, status: int, *, content_type: bytes, headers: bytes = b"") -> None:
         """Begin an answer of unknown length; HTTP/1.0 clients get it ended by closing."""
@@ -353,12 +386,14 @@ class Connection(asyncio.Protocol):
 
     def check_age(self, now: float) -> None:
         """End a connection that waits too long for its next or for its unfinished request."""
-        if self._task or self._discarding:
+        if self._task:
             return
         limits = self.server.limits
         if self.transport.get_write_buffer_size():
             if now - self._active_at > limits.flush_seconds:
                 self.abort()
+        elif self._discarding:
+            return
         elif self._receiving and now - self._begun_at > limits.request_seconds:
             self._refuse(408, "The request did not arrive in time.")
         elif not self._receiving and now - self._active_at > limits.idle_seconds:

@@ -3,11 +3,18 @@
 import asyncio
 import contextlib
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from routing.servers.http import Connection
+from routing.servers.http_parts import HttpRequest
+
 DEADLINE = 10.0
+
+Start = Callable[..., Awaitable[int]]
+"""Starts an HTTP server with a handler and limits; returns its port."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,3 +117,8 @@ async def request(
     """One request on a connection of its own."""
     async with RawClient(port) as client:
         return await client.request(method, path, body, headers=headers)
+
+
+async def echo(received: HttpRequest, client: Connection) -> None:
+    """Handler that says what it got."""
+    client.respond(200, received.method.encode() + b" " + received.path.encode() + received.body)
