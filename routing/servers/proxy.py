@@ -258,10 +258,11 @@ class Forwarding:
         self._finish(attempt, "error", self._status_of(failure), delivered=is_last)
 
     def _blame(self, attempt: Attempt, kind: FailureKind, endpoint_id: str) -> None:
-        """Tell breakers. If a decode leg fails after a good prefill, the pair is blamed."""
+        """Tell breakers. The pair is blamed between a good prefill and the first token."""
         pool = attempt.call.pool
         prefill_id = attempt.decision.prefill
-        is_pair = attempt.prefill_usage is not None and kind != "connect"
+        is_moving = attempt.prefill_usage is not None and attempt.first_at is None
+        is_pair = is_moving and kind != "connect"
         counted: FailureKind = "kv_transfer" if is_pair else kind
         pool.router.failed(
             endpoint_id,

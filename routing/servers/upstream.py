@@ -16,6 +16,9 @@ import httptools
 FailureKind = Literal["connect", "status", "timeout", "stall", "kv_transfer"]
 Headers = dict[bytes, bytes]
 
+HEAD_BYTES = 256 * 1024
+"""Most bytes that are read of an answer before its headers end."""
+
 
 class UpstreamError(Exception):
     """An exchange that did not end well; `kind` is the class of failure for a breaker."""
@@ -107,6 +110,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._status = 0
         self._headers: Headers = {}
         self._complete = self._touched = self._body_begun = self._reusable = False
+        self._head_bytes = 0
         self._last_at = self._loop.time()
         self._done = self._loop.create_future()
         self._timer = self._loop.call_later(
@@ -158,6 +162,11 @@ class UpstreamConnection(asyncio.Protocol):
         except httptools.HttpParserError as error:
             self._fail(UpstreamError("status", f"{self.origin} does not speak HTTP: {error}."))
             return
+        if not self._status:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES:
+                self._fail(UpstreamError("status", f"{self.origin} sends headers without end."))
+            return
         if self._parts:
             self._deliver()
         if self._complete:
@@ -176,6 +185,11 @@ class UpstreamConnection(asyncio.Protocol):
             self._fail(UpstreamError("status", f"{self.origin} ended in the middle of an answer."))
 
     # Parser callbacks.
+
+    def on_message_begin(self) -> None:
+        if self._complete:
+            # The parser passes it on as an error: nobody asked for a second answer.
+            raise ValueError("a second answer follows")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers[name.lower()] = value
@@ -285,6 +299,9 @@ class UpstreamPool:
         kept = self._idle.get(connection.origin)
         if kept and connection in kept:
             kept.remove(connection)
+            if not kept:
+                # Ports of engines come and go.
+                del self._idle[connection.origin]
 
     def close(self) -> None:
         """Close everything that is idle."""

@@ -142,6 +142,21 @@ async def test_lesson_f11_a_decode_leg_that_fails_after_a_good_prefill_blames_th
     assert pairs == {"d1": "kv_transfer", "d2": None}
 
 
+async def test_a_decode_engine_that_fails_after_its_first_token_is_blamed_itself(
+    stage: Stage,
+) -> None:
+    await stage.engine("p1")
+    await stage.engine("d1", cuts_in_the_middle)
+    await load_pair(stage, "p1", "d1")
+
+    await stage.ask(chat(messages=LONG, stream=True))
+
+    state = (await stage.admin("GET", "/admin/state")).json["pools"]["main"]
+    ends = {one["id"]: one["breaker"]["last_failure"] for one in state["endpoints"]}
+    assert ends == {"p1": None, "d1": "status"}
+    assert [one["breaker"]["last_failure"] for one in state["pairs"]] == [None]
+
+
 async def test_lesson_f05_a_decode_engine_that_waits_for_kv_too_long_is_left(stage: Stage) -> None:
     await stage.engine("p1")
     stuck, _ = await stage.engine("d1", hangs), await stage.engine("d2")

@@ -113,6 +113,8 @@ async def test_every_framing_is_read(
         pytest.param((b"SSH-2.0-OpenSSH\r\n\r\n",), "status", id="no-http"),
         pytest.param((b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf",), "status", id="half"),
         pytest.param((), "connect", id="nothing"),
+        pytest.param((OK + OK,), "status", id="two-answers"),
+        pytest.param((b"HTTP/1.1 200 OK\r\nx: ", b"y" * 600_000), "status", id="endless-header"),
     ],
 )
 async def test_an_answer_that_breaks_is_an_error_of_its_kind(
