@@ -9,6 +9,7 @@ Several engine cores behind one server show one series per `engine` label: count
 use is weighted by the cores' capacity.
 """
 
+import math
 import re
 
 import msgspec
@@ -155,17 +156,32 @@ def _token_usage(found: _Usage) -> TokenUsage:
 
 
 def _series(page: bytes, name: bytes) -> list[tuple[bytes, float]]:
-    """Labels and value of each sample of a metric; lines start with the name and `{`."""
+    """Labels and value of each sample of a metric; lines start with the name and `{`.
+
+    Empty when one of them is no finite number: a part of a sum says nothing about the sum.
+    """
     needle = b"\n" + name + b"{"
     found = []
     start = page.find(needle)
     while start >= 0:
         end = page.find(b"\n", start + 1)
         end = end if end >= 0 else len(page)
-        labels, _, value = page[start + 1 : end].rpartition(b"} ")
-        found.append((labels, float(value.split()[0])))
+        labels, _, text = page[start + 1 : end].rpartition(b"} ")
+        value = _finite(text.split(maxsplit=1))
+        if value is None:
+            return []
+        found.append((labels, value))
         start = page.find(needle, end)
     return found
+
+
+def _finite(words: list[bytes]) -> float | None:
+    """The first word as a number; a time stamp may follow it."""
+    try:
+        value = float(words[0]) if words else math.nan
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def _total(page: bytes, name: bytes) -> float | None:

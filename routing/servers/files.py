@@ -19,10 +19,22 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def append_bytes(path: Path, content: bytes) -> None:
-    """Add to a file (made 0600 when it is not there) in one write; outlives a killed process."""
+    """Add to a file (made 0600 when it is not there); outlives a killed process.
+
+    All of it is added or nothing: on a full disk the file is cut back before OSError is raised.
+    """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    with os.fdopen(descriptor, "ab", buffering=0) as file:
-        file.write(content)
+    try:
+        before = os.fstat(descriptor).st_size
+        try:
+            left = memoryview(content)
+            while left:
+                left = left[os.write(descriptor, left) :]
+        except OSError:
+            os.ftruncate(descriptor, before)
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:

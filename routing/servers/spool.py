@@ -38,6 +38,8 @@ SEGMENT_EVENTS = 256
 MAX_BUFFERED_EVENTS = 4096
 PAGE_BYTES = 8 * 1024 * 1024
 """Size of one delivery; readers of segments bound what they take, too."""
+MAX_CLOSING = 64
+"""Segments that may wait for a disk; beyond it events are dropped, as in a full spool."""
 RETRY_SECONDS = 1.0
 """Pause after a segment could not be stored, for example on a full disk."""
 
@@ -119,6 +121,8 @@ class UsageSpool:
         events, self._unwritten = self._unwritten, []
         if events and self._bytes >= self._max_bytes:
             self._drop(events, f"it holds {self._bytes} bytes; is anybody fetching segments?")
+        elif events and len(self._closing) >= MAX_CLOSING:
+            self._drop(events, f"{MAX_CLOSING} segments could not be stored yet.")
         elif events:
             self._write_open(events)
         if len(self._open) >= self._segment_events:
@@ -132,8 +136,11 @@ class UsageSpool:
         self.write()
         self._close_segment()
         self._thread.shutdown(wait=True)
-        while self._closing:
-            self._register(self._store(self._closing[0]))
+        try:
+            while self._closing:
+                self._register(self._store(self._closing[0]))
+        except OSError as error:
+            logger.error("Usage stays in .closing files for the next start: %s", error)  # noqa: TRY400 - the sentence is the whole story
 
     def _on_timer(self) -> None:
         self._timer = None
@@ -177,8 +184,13 @@ class UsageSpool:
         if not self._open:
             return
         segment = segment_of(self._router, tuple(self._open))
+        try:
+            self._open_path.replace(self._closing_path(segment.first_sequence))
+        except OSError as error:
+            # It stays open, so that its numbers are not given again, and is tried again.
+            logger.error("A usage segment could not be closed: %s", error)  # noqa: TRY400 - the sentence is the whole story
+            return
         self._open = []
-        self._open_path.replace(self._closing_path(segment.first_sequence))
         self._closing.append(segment)
         self._store_next()
 

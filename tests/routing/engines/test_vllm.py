@@ -43,6 +43,20 @@ def test_a_page_of_another_program_is_unknown_everywhere() -> None:
     assert ENGINE.signals(b"# TYPE up gauge\nup 1\n") == EngineSignals()
 
 
+@pytest.mark.parametrize("value", [b"", b"NaN", b"+Inf", b"many"])
+def test_a_value_that_is_no_number_is_unknown_and_the_rest_is_read(value: bytes) -> None:
+    page = (
+        b'\nvllm:num_requests_running{engine="0"} 3\n'
+        b'vllm:num_requests_running{engine="1"} ' + value + b"\n"
+        b'vllm:num_requests_waiting{engine="0"} 2 1700000000\n'
+    )
+
+    signals = ENGINE.signals(page)
+
+    assert signals.running is None
+    assert signals.waiting == 2
+
+
 def test_ranks_of_one_server_are_summed_and_their_cache_use_weighted() -> None:
     page = (
         b"# TYPE x gauge\n"

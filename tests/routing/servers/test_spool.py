@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routing.core.usage import UsageEvent, UsageSegment, events_checksum
-from routing.servers.spool import AcknowledgeError, UsageSpool
+from routing.servers.spool import MAX_CLOSING, AcknowledgeError, UsageSpool
 
 
 def make_event(name: str = "r") -> UsageEvent:
@@ -167,6 +167,42 @@ async def test_over_the_bound_the_oldest_stay_and_the_drop_is_counted(tmp_path: 
     assert kept == list(range(1, len(kept) + 1))
     assert dropped == 40 - len(kept) > 0
     assert sequences(spool) == [len(kept) + 1]
+
+
+async def test_a_segment_that_cannot_be_closed_keeps_its_numbers(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    in_the_way = tmp_path / "0000000000000001.closing"
+    in_the_way.mkdir()
+    for _ in range(6):
+        spool.append(make_event())
+        spool.write()
+    stuck = spool.state()
+    in_the_way.rmdir()
+    spool.append(make_event())
+    spool.close()
+
+    assert (stuck.last_sequence, stuck.closed_through) == (6, 0)
+    assert sequences(spool) == list(range(1, 8))
+
+
+async def test_a_disk_that_takes_no_segments_bounds_what_waits_and_loses_no_number(
+    tmp_path: Path,
+) -> None:
+    spool = open_spool(tmp_path, segment_events=1)
+    in_the_way = tmp_path / "0000000000000001-0000000000000001.json"
+    in_the_way.mkdir()
+    for _ in range(MAX_CLOSING + 5):
+        spool.append(make_event())
+        spool.write()
+    dropped = spool.dropped_events
+    spool.close()
+    in_the_way.rmdir()
+
+    again = open_spool(tmp_path, segment_events=1)
+
+    assert dropped == 5
+    assert sequences(again) == list(range(1, MAX_CLOSING + 1))
+    again.close()
 
 
 async def test_one_delivery_is_bounded_in_bytes(
