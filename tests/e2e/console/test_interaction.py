@@ -57,14 +57,52 @@ def test_a_plan_page_shows_progress_without_a_reload_and_says_it(
     expect(page.locator("#live")).to_contain_text("CP-0045", timeout=10_000)
 
 
+def test_a_note_that_was_begun_survives_the_progress_around_it(
+    scene: Scene, page_of: Callable[..., Page]
+) -> None:
+    page = page_of(scene.operator)
+    page.goto(f"/serving/changes/{scene.applying.pk}")
+    page.fill("#note", "half a sentence")
+    page.locator("#note").blur()
+
+    scene.applying.waves.filter(position=2).update(detail={"unfinished": 2})
+    scene.applying.waves.get(position=2).save()
+
+    expect(page.locator("#change")).to_contain_text("2 requests left", timeout=10_000)
+    expect(page.locator("#note")).to_have_value("half a sentence")
+
+
+def test_an_open_table_of_a_chart_stays_open_and_keyboard_focus_is_not_taken(
+    scene: Scene, page_of: Callable[..., Page]
+) -> None:
+    page = page_of(scene.operator)
+    page.clock.install()
+    page.goto("/")
+    page.click("#data-slo summary")
+    with page.expect_response(lambda response: response.url.endswith("/")):
+        page.clock.run_for(11_000)
+
+    expect(page.locator("#fresh")).to_be_visible()
+    expect(page.locator("#data-slo")).to_have_attribute("open", "")
+
+    page.locator("main a").first.focus()
+    page.keyboard.press("Tab")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.clock.run_for(30_000)
+
+    assert asked == []
+
+
 def test_a_paused_page_does_not_ask(scene: Scene, page_of: Callable[..., Page]) -> None:
     page = page_of(scene.operator)
+    page.clock.install()
     page.goto("/serving/routers")
     page.click("[data-pause]")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
 
-    page.wait_for_timeout(6_000)
+    page.clock.run_for(20_000)
 
     assert asked == []
     assert page.locator("[data-pause]").inner_text() == "Resume refresh"

@@ -70,7 +70,8 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   const element = event.detail.elt;
   if (!isPoll(element)) return;
   const wait = failures.get(element);
-  const busy = element.querySelector(":popover-open, input:focus, textarea:focus, select:focus");
+  // A swap would take the place away from whoever goes through the page with the keyboard.
+  const busy = element.querySelector(":popover-open, :focus-visible");
   if (document.hidden || paused || busy || (wait && Date.now() < wait.until)) event.preventDefault();
 });
 document.addEventListener("htmx:afterRequest", (event) => {
