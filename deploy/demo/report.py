@@ -27,8 +27,13 @@ class Run:
     pool: str
     clients: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """Reports of the load generator by policy."""
-    tokens_before: Mapping[str, int] = field(default_factory=dict)
-    """Counts of this hour from earlier runs, which this one does not answer for."""
+    tokens_before: dict[str, int] = field(default_factory=dict)
+    """Tokens of this hour from earlier runs, by `router` and `engines`."""
+
+    @property
+    def hour(self) -> datetime:
+        """Start of the hour in which the run began."""
+        return self.started.replace(minute=0, second=0, microsecond=0)
 
 
 class Api:
@@ -61,11 +66,6 @@ def make_report(run: Run, *, url: str, token: str) -> tuple[dict[str, Any], list
         time.sleep(POLL_SECONDS)
 
 
-def token_counts(run: Run, *, url: str, token: str) -> dict[str, int]:
-    """Tokens of the hour so far: by the routers' usage and by the engines' counters."""
-    return {name: value or 0 for name, value in _tokens(Api(url, token), run).items()}
-
-
 def write_report(path: Path, report: Mapping[str, Any]) -> None:
     """Write the report as JSON; the folder must exist."""
     path.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
@@ -95,8 +95,7 @@ def _read(api: Api, run: Run) -> dict[str, Any]:
 
 
 def _tokens(api: Api, run: Run) -> dict[str, int | None]:
-    hour = run.started.replace(minute=0, second=0, microsecond=0)
-    totals = api.get("/reconciliations/totals", pool=run.pool, hour__gte=_time(hour))
+    totals = api.get("/reconciliations/totals", pool=run.pool, hour__gte=_time(run.hour))
     return {"router": totals["gateway_tokens"], "engines": totals["engine_client_tokens"]}
 
 

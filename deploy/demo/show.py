@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 from django.utils import timezone
 
-from deploy.demo import people, policies, site
+from deploy.demo import earlier, people, policies, site
 from deploy.demo.history import write_history
 from deploy.demo.installation import Installation, InstallationError
-from deploy.demo.report import Run, make_report, token_counts, write_report
+from deploy.demo.report import Run, make_report, write_report
 from deploy.demo.table import LiveTable
 from deploy.demo.traffic import Traffic, comparison, quiet
 
@@ -42,10 +42,15 @@ class Show:
         self.operator = people.login("operator", "Olga Operator", people.OPERATOR_ROLES)
         self.approver = people.login("approver", "Andrea Approver", people.APPROVER_ROLES)
         self.pool = site.write(self.installation, operator=self.operator)
+        now = timezone.now()
+        self.run_info = Run(project=f"race-{now:%Y%m%d-%H%M%S}", pool=self.pool.slug, started=now)
+        before = self.run_info.tokens_before
+        before["engines"] = earlier.engine_tokens(self.pool.slug, self.run_info.hour)
         self.installation.start_programs()
         self._say(f"First page after {self._elapsed():.0f} s.")
         self._introduce()
         self._give_roles(meanwhile=self._history)
+        before["router"] = earlier.router_tokens(self.pool.slug, self.run_info.hour)
         self._first_token()
         self._report(self._compare())
         self._keep_on()
@@ -88,14 +93,8 @@ class Show:
 
     def _first_token(self) -> None:
         self.tenants = people.tenants()
-        started = timezone.now()
         project = people.project(
-            self.tenants["hanbit"], f"race-{started:%Y%m%d-%H%M%S}", "Comparison of policies"
-        )
-        self.run_info = Run(project=project.slug, started=started, pool=self.pool.slug)
-        self.token = people.reader_token(self.operator.user)
-        self.run_info.tokens_before = token_counts(
-            self.run_info, url=self.options.web_url, token=self.token
+            self.tenants["hanbit"], self.run_info.project, "Comparison of policies"
         )
         self.key = people.fresh_key(project, "comparison")
         quiet_project = people.project(self.tenants["nuri"], "chat", "Chat")
@@ -171,7 +170,8 @@ class Show:
             traffic.stop()
 
     def _report(self, run: Run) -> None:
-        report, self.failures = make_report(run, url=self.options.web_url, token=self.token)
+        token = people.reader_token(self.operator.user)
+        report, self.failures = make_report(run, url=self.options.web_url, token=token)
         if self.options.report is not None:
             write_report(self.options.report, report)
             self._say(f"Report: {self.options.report}")
