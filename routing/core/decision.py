@@ -88,8 +88,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
             for row in np.flatnonzero(rows)
         }
 
-    def record(self) -> dict[str, Any]:
-        """JSON-able record with every candidate's terms in seconds; no prompt text in it."""
+    def record(self, *, with_candidates: bool = True) -> dict[str, Any]:
+        """JSON-able record with every candidate's terms in seconds; no prompt text in it.
+
+        `candidates` is null when they are left out: they are most of the work and of the size.
+        """
         predicted = {
             name: _number(getattr(self.predicted, name)) for name in Predicted.__struct_fields__
         }
@@ -111,7 +114,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
             "margin_seconds": _number(self.margin_seconds),
             "runner_up": self.runner_up,
             "reason": self.reason,
-            "candidates": self._candidate_rows(),
+            "candidates": self._candidate_rows() if with_candidates else None,
             "rejected": [
                 {"endpoint": endpoint, "rule": rule} for endpoint, rule in self.rejected.items()
             ],

@@ -190,7 +190,11 @@ class AdminPort:
             return _bad_number()
         ring = self._state.decisions
         records = ring.after(after, limit=min(limit, MAX_LIMIT))
-        answer = {"router": self._state.name, "decisions": records, "last": ring.last_number}
+        answer = {
+            "router": self._state.name,
+            "decisions": [msgspec.Raw(record) for record in records],
+            "last": ring.last_number,
+        }
         return 200, msgspec.json.encode(answer)
 
     def reset_knowledge(self, request: HttpRequest, _: str) -> Answer:

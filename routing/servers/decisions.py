@@ -1,40 +1,62 @@
 """The ring of sampled decision records, without any prompt text."""
 
 from collections import deque
-from typing import Any
+
+import msgspec
 
 from routing.core.decision import Decision
 
 KEPT = 2000
-ORDINARY_PER_SECOND = 10.0
+KEPT_BYTES = 32 * 1024 * 1024
+DETAILED_PER_SECOND = 10.0
+"""With hundreds of endpoints a record with all candidates takes milliseconds and 100 kB."""
 
 
 class DecisionRing:
-    """Keeps every refusal and retry, and a bounded rate of ordinary decisions, newest last."""
+    """Keeps every refusal and retry, and a bounded rate of ordinary decisions, newest last.
 
-    def __init__(self, *, kept: int = KEPT, per_second: float = ORDINARY_PER_SECOND) -> None:
-        self._records: deque[dict[str, Any]] = deque(maxlen=kept)
+    Candidates are in a bounded rate of the former, too: a storm of refusals comes when there is
+    least time for it.
+    """
+
+    def __init__(
+        self,
+        *,
+        kept: int = KEPT,
+        kept_bytes: int = KEPT_BYTES,
+        per_second: float = DETAILED_PER_SECOND,
+    ) -> None:
+        self._records: deque[tuple[int, bytes]] = deque(maxlen=kept)
+        self._bytes = 0
+        self._kept_bytes = kept_bytes
         self._interval = 1 / per_second
-        self._next_at = float("-inf")
+        self._next_at = {"ordinary": float("-inf"), "other": float("-inf")}
         self.last_number = 0
 
     def offer(self, decision: Decision, *, attempt: int, now: float, unix_now: float) -> None:
         """Record a decision if it is due; building a record costs more than deciding."""
-        is_ordinary = decision.refusal is None and attempt == 1
-        if is_ordinary and now < self._next_at:
+        kind = "ordinary" if decision.refusal is None and attempt == 1 else "other"
+        is_due = now >= self._next_at[kind]
+        if is_due:
+            self._next_at[kind] = now + self._interval
+        elif kind == "ordinary":
             return
-        if is_ordinary:
-            self._next_at = now + self._interval
         self.last_number += 1
-        self._records.append(
-            {
-                "number": self.last_number,
-                "recorded_at": unix_now,
-                "attempt": attempt,
-                **decision.record(),
-            }
-        )
+        record = {
+            "number": self.last_number,
+            "recorded_at": unix_now,
+            "attempt": attempt,
+            **decision.record(with_candidates=is_due),
+        }
+        self._add(msgspec.json.encode(record))
 
-    def after(self, number: int, *, limit: int) -> list[dict[str, Any]]:
-        """Records with a higher number, oldest first."""
-        return [record for record in self._records if record["number"] > number][:limit]
+    def _add(self, record: bytes) -> None:
+        records = self._records
+        self._bytes += len(record)
+        while records and (len(records) == records.maxlen or self._bytes > self._kept_bytes):
+            self._bytes -= len(records.popleft()[1])
+        records.append((self.last_number, record))
+
+    def after(self, number: int, *, limit: int) -> list[bytes]:
+        """JSON of the records with a higher number, oldest first."""
+        return [record for own, record in self._records if own > number][:limit]

@@ -86,9 +86,10 @@ class PublicPort:
         decision = call.pool.router.decide(
             call.request, now=clock.monotonic(), policy=question.policy
         )
-        record = decision.record()
-        if request.path == "/v1/decide":
-            record.pop("candidates", None)
+        is_explained = request.path == "/v1/explain"
+        record = decision.record(with_candidates=is_explained)
+        if not is_explained:
+            del record["candidates"]
         return msgspec.json.encode(record)
 
     def _models(self, request: HttpRequest) -> bytes:

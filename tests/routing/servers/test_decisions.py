@@ -1,5 +1,8 @@
 """The ring of sampled decisions."""
 
+import json
+from typing import Any
+
 from routing.core.decision import Decision, Refusal
 from routing.servers.decisions import DecisionRing
 
@@ -18,8 +21,12 @@ def make_decision(number: int, *, is_refused: bool = False) -> Decision:
     )
 
 
+def records(ring: DecisionRing, after: int = 0) -> list[dict[str, Any]]:
+    return [json.loads(record) for record in ring.after(after, limit=100)]
+
+
 def ids(ring: DecisionRing, after: int = 0) -> list[str]:
-    return [record["id"] for record in ring.after(after, limit=100)]
+    return [record["id"] for record in records(ring, after)]
 
 
 def test_ordinary_decisions_are_sampled_by_time() -> None:
@@ -52,4 +59,32 @@ def test_the_ring_is_bounded_and_numbers_go_on() -> None:
     assert ids(ring) == ["d-7", "d-8", "d-9"]
     assert ids(ring, after=9) == ["d-9"]
     assert ring.last_number == 10
-    assert ring.after(0, limit=1)[0]["recorded_at"] == 5.0
+    assert len(ring.after(0, limit=1)) == 1
+    assert records(ring)[0]["recorded_at"] == 5.0
+
+
+def test_the_ring_is_bounded_in_bytes() -> None:
+    one = DecisionRing()
+    one.offer(make_decision(10), attempt=1, now=0.0, unix_now=0.0)
+    (record,) = one.after(0, limit=1)
+    ring = DecisionRing(kept_bytes=3 * len(record) + 10)
+
+    for number in range(10, 20):
+        ring.offer(make_decision(number), attempt=2, now=0.0, unix_now=0.0)
+
+    assert ids(ring)[-1] == "d-19"
+    assert sum(map(len, ring.after(0, limit=100))) <= 3 * len(record) + 10
+
+
+def test_in_a_storm_of_refusals_only_some_are_recorded_with_their_candidates() -> None:
+    ring = DecisionRing(per_second=10.0)
+
+    for number in range(50):
+        decision = make_decision(number, is_refused=True)
+        ring.offer(decision, attempt=1, now=number * 0.01, unix_now=0.0)
+    ring.offer(make_decision(50), attempt=1, now=0.5, unix_now=0.0)
+
+    detailed = [record["id"] for record in records(ring) if record["candidates"] is not None]
+    assert len(records(ring)) == 51
+    assert 5 <= len(detailed) <= 7
+    assert detailed[-1] == "d-50"
