@@ -54,6 +54,7 @@ class Knowledge:
         instances = [self._new_instance(spec, row) for row, spec in enumerate(document.endpoints)]
         self._rebuild(document, instances, now=now)
         self.speeds.install(self.table, document.speed_classes)
+        self._fit_index()
 
     def install(self, document: PoolDocument, *, now: float) -> None:
         """Swap the document. Unchanged (id, instance) keep everything, the others start empty."""
@@ -81,12 +82,17 @@ class Knowledge:
         self._forget_the_gone(now=now)
         self.tenants.apply(document.tenants, now=now)
         self.bytes_per_token.first_guess = document.prompt_identity.bytes_per_token
-        for instance, tokens in zip(instances, self.table.capacity_tokens.tolist(), strict=True):
-            known_tokens = UNKNOWN_CAPACITY_TOKENS if math.isnan(tokens) else tokens
-            self.index.set_capacity(instance.slot, self.blocks(known_tokens))
+        self._fit_index()
         if document.prompt_identity != old.prompt_identity:
             # Keys of another chunk size never match again.
             self.forget_prefixes()
+
+    def _fit_index(self) -> None:
+        """Give each instance its share of the index, which depends on how many there are."""
+        capacities = self.table.capacity_tokens.tolist()
+        for instance, tokens in zip(self.table.instances, capacities, strict=True):
+            known_tokens = UNKNOWN_CAPACITY_TOKENS if math.isnan(tokens) else tokens
+            self.index.set_capacity(instance.slot, self.blocks(known_tokens))
 
     def _forget_the_gone(self, *, now: float) -> None:
         self.engines.keep_alive_only()

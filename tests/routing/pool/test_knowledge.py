@@ -49,6 +49,17 @@ def test_a_restarted_instance_starts_with_an_empty_cache() -> None:
     assert state_of(router, "a")["indexed_blocks"] == 0
 
 
+def test_the_first_document_bounds_the_index_over_all_endpoints_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("routing.producers.prefix_index.MAX_ENTRIES", 20)
+    router = make_router(endpoint_dict("a"), endpoint_dict("b"))
+
+    home = serve(router, make_request(LONG), now=0.0)
+
+    assert state_of(router, home)["indexed_blocks"] == 10
+
+
 def test_another_chunk_size_forgets_all_prefixes() -> None:
     router = make_router(endpoint_dict("a"))
     serve(router, make_request(LONG), now=0.0)
