@@ -16,6 +16,8 @@ from django.utils.translation import gettext as _
 
 MAX_POINTS = 300
 _TOP = 8
+_SMALLEST = 1e-9
+"""Smaller values are drawn as zero; nothing that is shown here is measured so finely."""
 _PLOT_SHARE = 0.86
 """Share of the width that the plot takes; the rest holds the label of the last value."""
 
@@ -110,7 +112,8 @@ def _draw(chart: LineChart) -> SafeString:
     known = [_value(point) for point in points if point.value is not None]
     if not known or len(points) < 2:
         return mark_safe("")
-    plot = _Plot(chart, points, top=max([*known, chart.target or 0.0]) * 1.12 or 1.0)
+    highest = max([*known, chart.target or 0.0])
+    plot = _Plot(chart, points, top=highest * 1.12 if highest > _SMALLEST else 1.0)
     parts = [
         f'<svg class="chart" width="100%" height="{chart.height}" role="img"'
         f' aria-labelledby="{chart.key}-t {chart.key}-d">',
