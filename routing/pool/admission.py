@@ -19,9 +19,12 @@ BREAKER_RETRY_SECONDS = 1.0
 
 
 def refusal_of_request(
-    known: Knowledge, request: InferenceRequest, *, now: float
+    known: Knowledge, request: InferenceRequest, *, is_retry: bool, now: float
 ) -> Refusal | None:
-    """What the document forbids without looking at endpoints."""
+    """What the document forbids without looking at endpoints.
+
+    A retry was admitted with its first attempt: the tenant's limits do not stop it half way.
+    """
     document = known.document
     if all(model.name != request.model for model in document.models):
         return Refusal(
@@ -30,7 +33,7 @@ def refusal_of_request(
             message=f"The model '{request.model}' does not exist in pool {document.pool}.",
         )
     limits = known.tenants.spec(request.tenant)
-    if limits is None:
+    if limits is None or is_retry:
         return None
     if (
         limits.concurrency is not None

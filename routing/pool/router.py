@@ -85,7 +85,7 @@ class PoolRouter:
             now=now,
             jurisdictions=_jurisdictions(known.tenants.spec(request.tenant), request),
         )
-        refusal = admission.refusal_of_request(known, request, now=now)
+        refusal = admission.refusal_of_request(known, request, is_retry=bool(exclude), now=now)
         if refusal is not None:
             return self._decision(draft, refusal=refusal)
         draft.eligible = known.rules.of(

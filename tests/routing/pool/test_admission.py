@@ -63,3 +63,19 @@ def test_an_unknown_model_is_404() -> None:
 
     assert decision.refusal is not None
     assert decision.refusal.status == 404
+
+
+def test_a_tenants_limits_do_not_stop_a_retry_half_way() -> None:
+    limits = [{"tenant": "tenant-a", "requests_per_second": 1, "concurrency": 1}]
+    router = make_router(endpoint_dict("a"), endpoint_dict("b"), tenants=limits)
+    request = make_request()
+    first = router.decide(request, now=0.0)
+    lease = router.begin(request, first, now=0.0)
+    router.end(lease, now=0.1, outcome="error")
+
+    other = router.decide(make_request(id="other"), now=0.1)
+    retry = router.decide(request, now=0.1, exclude=frozenset({first.destination or ""}))
+
+    assert other.refusal is not None
+    assert other.refusal.code == "tenant-rate"
+    assert retry.destination not in (None, first.destination)

@@ -258,7 +258,10 @@ async def test_a_client_that_leaves_in_the_middle_gives_its_bytes_back(start: St
 
 
 async def test_a_reader_that_never_takes_the_end_of_an_answer_is_cut(start: Start) -> None:
+    served: list[Connection] = []
+
     async def large(received: HttpRequest, client: Connection) -> None:
+        served.append(client)
         client.respond(200, b"x" * 20_000_000)
 
     port = await start(large, flush_seconds=0)
@@ -266,8 +269,9 @@ async def test_a_reader_that_never_takes_the_end_of_an_answer_is_cut(start: Star
     async with RawClient(port) as client:
         await client.send(message("GET", "/"))
         await client.head()
-        # Long enough for the server's tick; nothing is read meanwhile.
-        await asyncio.sleep(1.5)
+        async with asyncio.timeout(10):
+            while not served[0].closed:
+                await asyncio.sleep(0.01)
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
             async with asyncio.timeout(5):
                 await client.reader.readexactly(20_000_000)
