@@ -34,6 +34,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
         origin.refine(kind="token", auth_method="api-token")
         user = token.owner
         user.token_scopes = frozenset(token.scopes)
+        user.token_networks = tuple(token.allowed_networks)
         return user, token
 
     def _refuse_unusable(self, token: ApiToken) -> None:

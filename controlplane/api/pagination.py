@@ -195,7 +195,7 @@ def _keys(request: Request, queryset: "QuerySet[Any]", view: Any) -> list[Key]:
     """Keys of the order that was asked for, or of the view, or of the model; then the id."""
     fields = getattr(view, "sort_fields", {})
     asked = [name for name in request.query_params.get("sort", "").split(",") if name]
-    paths = []
+    paths: list[str] = []
     for name in asked:
         path = fields.get(name.removeprefix("-"))
         if path is None:

@@ -15,14 +15,14 @@ say about itself, as class attributes:
 """
 
 import functools
-import uuid
 from collections.abc import Callable
 from datetime import UTC
 from typing import Any
 from urllib.parse import unquote
 
 from django.db import models, transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from rest_framework import viewsets
@@ -37,13 +37,12 @@ from controlplane.api.throttles import CredentialThrottle
 from controlplane.common import labels, permissions
 from controlplane.common.errors import InvalidParameterError
 from controlplane.common.http import ApiRequest
+from controlplane.common.lookup import rows_named
 from controlplane.common.tenants import has_field
 from controlplane.common.versions import latest
 
 READS = {"GET", "HEAD", "OPTIONS"}
 SHAPES = ("fields", "omit", "brief")
-MOST_NAMESAKES = 10
-"""How many rows of one name an error lists."""
 REASON_LENGTH = 200
 
 Answer = Callable[..., Response]
@@ -62,7 +61,7 @@ class ResourceBehaviour(viewsets.GenericViewSet[Any]):
     found: models.Model | None = None
     """The row of this request, once it was looked up."""
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Work in UTC: the time zone that a person chose is for pages, not for the API."""
         with timezone.override(UTC):
             return super().dispatch(request, *args, **kwargs)
@@ -148,17 +147,10 @@ class ResourceBehaviour(viewsets.GenericViewSet[Any]):
         A name that several rows have is refused: an action must not hit the first of them.
         """
         value = str(self.kwargs[self.lookup_url_kwarg or self.lookup_field])
-        try:
-            return rows.filter(pk=uuid.UUID(value)).first()
-        except ValueError:
-            slug = getattr(self, "lookup_slug", "slug")
-        if not has_field(rows.model, slug) or "\0" in value:
-            return None
-        namesakes = rows.filter(**{slug: value})
-        found = (
-            list(namesakes.filter(self.lookup_first)[:MOST_NAMESAKES]) if self.lookup_first else []
+        name = getattr(self, "lookup_slug", "slug")
+        found = rows_named(
+            rows, value, by=name if has_field(rows.model, name) else None, first=self.lookup_first
         )
-        found = found or list(namesakes[:MOST_NAMESAKES])
         if len(found) > 1:
             raise NameNotUniqueError(name=value, ids=", ".join(str(row.pk) for row in found))
         return found[0] if found else None

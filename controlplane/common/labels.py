@@ -26,6 +26,6 @@ def view_action(model: type[Model]) -> str:
     return f"{meta.app_label}.view_{meta.model_name}"
 
 
-def kind_label(row: Model) -> str:
+def kind_label(row: Model | type[Model]) -> str:
     """The word for such a row in the reader's language."""
     return str(row._meta.verbose_name)  # noqa: SLF001 - Django's public model API

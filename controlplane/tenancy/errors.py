@@ -36,6 +36,24 @@ class ScopeUnknownError(DomainError):
     hint = _("A scope is <area>:read or <area>:write; areas: {areas}.")
 
 
+class ScopeMissingError(DomainError):
+    """Tokens act inside their scopes, and so does what they issue."""
+
+    code = "scope-missing"
+    status = HTTPStatus.FORBIDDEN
+    title = _("The token's scopes are not enough")
+    message = _("The token that asks has not the scope {scope}.")
+    hint = _("Use a token with this scope, or sign in.")
+
+
+class NetworkTooWideError(DomainError):
+    code = "network-too-wide"
+    status = HTTPStatus.FORBIDDEN
+    title = _("The token's networks are not enough")
+    message = _("The token that asks works from {allowed} only, and so must what it issues.")
+    hint = _("Give networks inside of these, or sign in.")
+
+
 class NetworkMalformedError(DomainError):
     code = "network-malformed"
     status = HTTPStatus.UNPROCESSABLE_ENTITY

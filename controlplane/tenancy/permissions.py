@@ -74,6 +74,13 @@ def scopes_allow(scopes: Iterable[str] | None, action: str) -> bool:
     return any(f"{area}:{kind}" in scopes for kind in kinds)
 
 
+def scope_held(scopes: Iterable[str] | None, scope: str) -> bool:
+    """True if whoever has the scopes has this one too; None is no token, so no limit."""
+    if scopes is None:
+        return True
+    return bool({scope, f"{scope.partition(':')[0]}:write"} & set(scopes))
+
+
 class RolePermissions:
     """The backend of `common.permissions`: roles, then the scopes of a token, then the tenant."""
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 from controlplane.common import permissions
 from controlplane.tenancy import secrets
 from controlplane.tenancy.models import ApiToken, InferenceKey, Organisation, Project, Tenant, User
+from controlplane.tenancy.permissions import scope_held
 
 
 def organisations_for_viewer(viewer: User) -> QuerySet[Organisation]:
@@ -38,8 +39,13 @@ def inference_keys_for_viewer(viewer: User) -> QuerySet[InferenceKey]:
 
 
 def api_tokens_for_viewer(viewer: User) -> QuerySet[ApiToken]:
-    """Own tokens; with `tenancy.view_apitoken` also those of others inside the border."""
+    """Own tokens; with `tenancy.view_apitoken` also those of others inside the border.
+
+    A token without a scope of tenancy sees none, also not itself.
+    """
     rows = ApiToken.objects.select_related("owner")
+    if not scope_held(viewer.token_scopes, "tenancy:read"):
+        return rows.none()
     others = permissions.restrict(rows, viewer, "tenancy.view_apitoken")
     return rows.filter(Q(pk__in=others.values("pk")) | Q(owner=viewer))
 

@@ -2,40 +2,16 @@
 
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema_field
+from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
-from controlplane.common.serializers import StrictSerializer
+from controlplane.common.serializers import OptionalReasonInput, ReasonInput, VisibleRow
 from controlplane.tenancy import selectors
 from controlplane.tenancy.models import ApiToken, InferenceKey, Organisation, Project, Tenant
 from controlplane.tenancy.models.tree import NAME, SLUG
 
 
-@extend_schema_field(OpenApiTypes.STR)
-class VisibleRow(serializers.SlugRelatedField[Any]):
-    """A row by slug, among those that the caller may see; gives its id."""
-
-    def __init__(self, selector: Any, **options: Any) -> None:
-        self.selector = selector
-        super().__init__(slug_field="slug", **options)
-
-    def get_queryset(self) -> Any:
-        """What the caller may see."""
-        return self.selector(self.context["request"].user)
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Id of the row."""
-        return super().to_internal_value(data).pk
-
-
-class WithReason(StrictSerializer):
-    change_reason = serializers.CharField(
-        max_length=200, source="reason", required=False, default="", allow_blank=True
-    )
-
-
-class NameInput(WithReason):
+class NameInput(OptionalReasonInput):
     name = serializers.CharField(max_length=100, validators=[NAME])
 
 
@@ -45,7 +21,8 @@ class OrganisationInput(NameInput):
 
 def _jurisdictions(**options: Any) -> serializers.ListField:
     country = serializers.RegexField(
-        r"^[A-Z]{2}$", error_messages={"invalid": "Use a country code of two capitals, as in KR."}
+        r"^[A-Z]{2}\Z",
+        error_messages={"invalid": _("Use a country code of two capitals, as in KR.")},
     )
     return serializers.ListField(child=country, max_length=250, **options)
 
@@ -55,20 +32,17 @@ class TenantInput(OrganisationInput):
     jurisdictions = _jurisdictions(required=False, default=list)
 
 
-class TenantChangeInput(StrictSerializer):
+class TenantChangeInput(ReasonInput):
     name = serializers.CharField(max_length=100, validators=[NAME], required=False)
     jurisdictions = _jurisdictions(required=False)
-    change_reason = serializers.CharField(max_length=200, source="reason")
 
 
 class ProjectInput(OrganisationInput):
     tenant = VisibleRow(selectors.tenants_for_viewer, source="tenant_id")
 
 
-class InferenceKeyInput(WithReason):
-    project = serializers.PrimaryKeyRelatedField[Any](
-        queryset=Project.objects.none(), source="project_id"
-    )
+class InferenceKeyInput(OptionalReasonInput):
+    project = VisibleRow(selectors.projects_for_viewer, source="project_id")
     name = serializers.CharField(max_length=100, validators=[NAME])
     models = serializers.ListField(
         child=serializers.CharField(max_length=200), max_length=100, required=False, default=list
@@ -77,23 +51,8 @@ class InferenceKeyInput(WithReason):
         min_value=1, max_value=365, required=False, allow_null=True, default=None
     )
 
-    def get_fields(self) -> dict[str, Any]:
-        """Projects among those that the caller may see."""
-        fields = super().get_fields()
-        request = self.context.get("request")
-        if request is not None:
-            rows = selectors.projects_for_viewer(request.user)
-            fields["project"] = serializers.PrimaryKeyRelatedField(
-                queryset=rows, source="project_id"
-            )
-        return fields
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """The service wants the id."""
-        return attrs | {"project_id": attrs["project_id"].pk}
-
-
-class ApiTokenInput(StrictSerializer):
+class ApiTokenInput(OptionalReasonInput):
     name = serializers.CharField(max_length=100, validators=[NAME])
     scopes = serializers.ListField(
         child=serializers.CharField(max_length=32), min_length=1, max_length=50

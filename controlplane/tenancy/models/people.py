@@ -81,6 +81,8 @@ class User(AbstractBaseUser, TimestampedModel):
 
     token_scopes: frozenset[str] | None = None
     """Scopes of the token that acts for the person in this request; None for a session."""
+    token_networks: tuple[str, ...] = ()
+    """Networks that the token works from; empty is everywhere, and for a session."""
 
     class Meta:
         ordering = ["username", "pk"]

@@ -17,13 +17,16 @@ from controlplane.tenancy import secrets
 from controlplane.tenancy.errors import (
     LifetimeNotAllowedError,
     NetworkMalformedError,
+    NetworkTooWideError,
     ProjectRetiredError,
+    ScopeMissingError,
     ScopeUnknownError,
     TenantNotActiveError,
 )
 from controlplane.tenancy.models import ApiToken, InferenceKey, Project, Tenant, User
-from controlplane.tenancy.permissions import AREAS
+from controlplane.tenancy.permissions import AREAS, scope_held
 
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LONGEST_DAYS = 365
 DEFAULT_TOKEN_DAYS = 90
 USE_NOTED_EVERY = timedelta(minutes=1)
@@ -62,7 +65,10 @@ def issue_inference_key(
         sha256=secrets.plain_sha256(secret), models=list(models),
         expires_at=None if expires_in_days is None else _in_days(expires_in_days),
     )  # fmt: skip
-    audit.record(actor=actor, action="inference_key.issue", subject=key, reason=reason)
+    audit.record(
+        actor=actor, action="inference_key.issue", subject=key, reason=reason,
+        after={"models": key.models, "expires_at": key.expires_at},
+    )  # fmt: skip
     outbox.emit("consort.key.created", subject=key, data={"prefix": prefix})
     return key, secret
 
@@ -82,7 +88,7 @@ def revoke_inference_key(*, key_id: UUID, actor: User | None, reason: str = "") 
 
 
 @transaction.atomic
-def issue_api_token(
+def issue_api_token(  # noqa: PLR0913 - keywords only, each a property of the token
     *,
     owner: User,
     name: str,
@@ -90,16 +96,20 @@ def issue_api_token(
     actor: User | None = None,
     expires_in_days: int = DEFAULT_TOKEN_DAYS,
     allowed_networks: Sequence[str] = (),
+    reason: str = "",
 ) -> tuple[ApiToken, str]:
     """Token and secret; everybody may issue tokens of their own, since a token adds no right.
 
-    Raises NotPermittedError, ScopeUnknownError, NetworkMalformedError or LifetimeNotAllowedError.
+    A token that issues another gives away scopes and networks of its own only. Raises
+    NotPermittedError, ScopeMissingError, ScopeUnknownError, NetworkTooWideError,
+    NetworkMalformedError or LifetimeNotAllowedError.
     """
     _check_lifetime(expires_in_days)
     _check_scopes(scopes)
     networks = [_network(text) for text in allowed_networks]
     if actor is not None and (actor.pk != owner.pk or actor.token_scopes is not None):
         permissions.require(actor, "tenancy.add_apitoken", owner)
+        _check_inside_token(actor, scopes, networks)
     prefix, secret = secrets.issue(secrets.API_TOKEN)
     version = max(settings.TOKEN_PEPPERS)
     token = ApiToken.objects.create(
@@ -108,16 +118,21 @@ def issue_api_token(
         scopes=sorted(set(scopes)), allowed_networks=networks,
         expires_at=_in_days(expires_in_days),
     )  # fmt: skip
-    audit.record(actor=actor, action="api_token.issue", subject=token, after={"scopes": scopes})
+    audit.record(
+        actor=actor, action="api_token.issue", subject=token, reason=reason,
+        after={"scopes": scopes, "allowed_networks": networks, "expires_at": token.expires_at},
+    )  # fmt: skip
     return token, secret
 
 
 @transaction.atomic
 def revoke_api_token(*, token_id: UUID, actor: User | None, reason: str = "") -> ApiToken:
-    """Stop a token; a second call changes nothing."""
+    """Stop a token; a second call changes nothing. Raises NotPermittedError, ScopeMissingError."""
     token = ApiToken.objects.select_for_update(no_key=True, of=("self",)).get(pk=token_id)
     if actor is not None and actor.pk != token.owner_id:
         permissions.require(actor, "tenancy.revoke_apitoken", token)
+    if actor is not None and not scope_held(actor.token_scopes, "tenancy:write"):
+        raise ScopeMissingError(scope="tenancy:write")
     if token.revoked_at is None:
         token.revoked_at = timezone.now()
         token.save(update_fields=["revoked_at", "updated_at"])
@@ -143,6 +158,21 @@ def _check_scopes(scopes: Sequence[str]) -> None:
         area, _colon, kind = scope.partition(":")
         if area not in AREAS or kind not in {"read", "write"}:
             raise ScopeUnknownError(scope=scope, areas=", ".join(AREAS))
+
+
+def _check_inside_token(actor: User, scopes: Sequence[str], networks: Sequence[str]) -> None:
+    """Raise unless what a token issues stays inside of the token; a session has no such limit."""
+    for scope in scopes:
+        if not scope_held(actor.token_scopes, scope):
+            raise ScopeMissingError(scope=scope)
+    own = [ipaddress.ip_network(text) for text in actor.token_networks]
+    wanted = [ipaddress.ip_network(text) for text in networks or ("0.0.0.0/0", "::/0")]
+    if own and not all(any(_is_inside(each, limit) for limit in own) for each in wanted):
+        raise NetworkTooWideError(allowed=", ".join(actor.token_networks))
+
+
+def _is_inside(network: _Network, limit: _Network) -> bool:
+    return network.version == limit.version and network.subnet_of(limit)  # type: ignore[arg-type]  # same version
 
 
 def _network(text: str) -> str:

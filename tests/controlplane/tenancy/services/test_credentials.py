@@ -1,5 +1,6 @@
 """Issue and revoke."""
 
+import functools
 from typing import Any
 
 import pytest
@@ -7,11 +8,13 @@ import pytest
 from controlplane.audit.models import AuditEntry
 from controlplane.common.permissions import NotPermittedError
 from controlplane.operations.models import OutboxEvent
-from controlplane.tenancy import services
+from controlplane.tenancy import selectors, services
 from controlplane.tenancy.errors import (
     LifetimeNotAllowedError,
     NetworkMalformedError,
+    NetworkTooWideError,
     ProjectRetiredError,
+    ScopeMissingError,
     ScopeUnknownError,
     TenantNotActiveError,
 )
@@ -101,12 +104,50 @@ def test_everybody_may_issue_tokens_of_their_own() -> None:
     assert secret not in str(ApiToken.objects.values().get())
 
 
-def test_a_token_does_not_beget_tokens_with_more_scopes() -> None:
+def test_a_token_does_not_beget_tokens_without_the_right_to() -> None:
     reader = make_user(None, Role.READONLY)
-    reader.token_scopes = frozenset({"inventory:read"})
+    reader.token_scopes = frozenset({"inventory:write"})
 
     with pytest.raises(NotPermittedError):
-        make_api_token(owner=reader, actor=reader, scopes=["inventory:write"])
+        make_api_token(owner=reader, actor=reader, scopes=["inventory:read"])
+
+
+@pytest.mark.parametrize("scope", ["inventory:read", "finance:write"])
+def test_a_token_does_not_beget_tokens_with_more_scopes(scope: str) -> None:
+    admin = make_admin()
+    admin.token_scopes = frozenset({"tenancy:write", "finance:read"})
+
+    with pytest.raises(ScopeMissingError, match=scope):
+        make_api_token(owner=admin, actor=admin, scopes=["tenancy:read", scope])
+
+    token, _secret = make_api_token(owner=admin, actor=admin, scopes=["tenancy:read"])
+    assert token.scopes == ["tenancy:read"]
+
+
+@pytest.mark.parametrize("networks", [[], ["203.0.112.0/23"], ["203.0.113.0/25", "2001:db8::/32"]])
+def test_a_token_does_not_beget_tokens_that_work_from_more_networks(networks: list[str]) -> None:
+    admin = make_admin()
+    admin.token_scopes = frozenset({"tenancy:write"})
+    admin.token_networks = ("203.0.113.0/24",)
+    issue = functools.partial(make_api_token, owner=admin, actor=admin, scopes=["tenancy:read"])
+
+    with pytest.raises(NetworkTooWideError, match=r"203\.0\.113\.0/24"):
+        issue(allowed_networks=networks)
+
+    assert issue(allowed_networks=["203.0.113.128/25"])[0].allowed_networks == ["203.0.113.128/25"]
+
+
+def test_a_token_without_the_scope_neither_sees_nor_revokes_tokens() -> None:
+    owner = make_admin()
+    token, _secret = make_api_token(owner=owner)
+    owner.token_scopes = frozenset({"inventory:write"})
+
+    with pytest.raises(ScopeMissingError):
+        services.revoke_api_token(token_id=token.pk, actor=owner)
+
+    token.refresh_from_db()
+    assert token.revoked_at is None
+    assert not selectors.api_tokens_for_viewer(owner).exists()
 
 
 @pytest.mark.parametrize("scope", ["inventory", "inventory:admin", "moon:read", ""])
