@@ -77,8 +77,7 @@ def node_import(request: ConsoleRequest) -> HttpResponse:
 
 
 def _told(error: DomainError) -> str:
-    hint = str(error.hint).format(**error.facts)
-    return f"{error} {hint}".strip()
+    return f"{error} {error.advice}".strip()
 
 
 def _back(request: HttpRequest) -> HttpResponse:

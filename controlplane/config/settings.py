@@ -239,6 +239,10 @@ PLAN_CHECKS = [
     "controlplane.finance.checks.check",
 ]
 
+# Who may hold a node, each (node) -> sentence, "" if not: a node that is held is neither retired nor
+# given to repair.
+NODE_HOLDERS = ["controlplane.serving.selectors.holders.holds"]
+
 # Cost per hour of accelerators for pool documents: (accelerator ids) -> price by id, None unknown.
 ENDPOINT_PRICES = "controlplane.finance.selectors.accelerator_prices"
 

@@ -10,7 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from controlplane.common.http import ApiRequest
-from controlplane.common.serializers import ReasonInput, StrictSerializer
+from controlplane.common.serializers import OptionalReasonInput, ReasonInput, VisibleRow
 from inventory import selectors, services
 from inventory.models import Accelerator, Node
 from inventory.models.words import Health
@@ -54,10 +54,10 @@ class NodeOutput(serializers.ModelSerializer[Node]):
         }
 
 
-class NodeInput(StrictSerializer):
+class NodeInput(OptionalReasonInput):
     """A node to be added, with accelerators of one model."""
 
-    cluster = serializers.UUIDField(source="cluster_id")
+    cluster = VisibleRow(selectors.clusters_for_viewer, source="cluster_id")
     hostname = serializers.CharField(max_length=253)
     model = serializers.SlugField(max_length=100)
     accelerators = serializers.IntegerField()
@@ -152,7 +152,7 @@ class NodeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     @extend_schema(request=NodeInput, responses={201: NodeOutput})
     def create(self, request: ApiRequest) -> Response:
         """Add a node with its accelerators."""
-        body = NodeInput(data=request.data)
+        body = NodeInput(data=request.data, context=self.get_serializer_context())
         body.is_valid(raise_exception=True)
         node = services.create_node(actor=request.user, **body.validated_data)
         return Response(
@@ -215,7 +215,10 @@ class NodeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         """Take in what the node agent printed."""
         node = self.get_object()
         observation = services.record_report(
-            cluster_id=node.cluster_id, report=request.data, actor=request.user
+            cluster_id=node.cluster_id,
+            hostname=node.hostname,
+            report=request.data,
+            actor=request.user,
         )
         return Response({"id": observation.pk, "seen_at": observation.seen_at}, status=202)
 

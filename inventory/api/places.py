@@ -9,7 +9,12 @@ from rest_framework import mixins, serializers, viewsets
 from rest_framework.response import Response
 
 from controlplane.common.http import ApiRequest
-from controlplane.common.serializers import ReasonInput, StrictSerializer
+from controlplane.common.serializers import (
+    OptionalReasonInput,
+    ReasonInput,
+    StrictSerializer,
+    VisibleRow,
+)
 from inventory import selectors, services
 from inventory.models import Cluster, Site
 
@@ -38,7 +43,7 @@ class SiteFigures(StrictSerializer):
     figures = serializers.DictField(required=False)
 
 
-class SiteInput(SiteFigures):
+class SiteInput(SiteFigures, OptionalReasonInput):
     """A site to be added."""
 
     slug = serializers.SlugField(max_length=100)
@@ -113,12 +118,12 @@ class ClusterOutput(serializers.ModelSerializer[Cluster]):
         ]  # fmt: skip
 
 
-class ClusterInput(StrictSerializer):
+class ClusterInput(OptionalReasonInput):
     """A cluster to be added."""
 
     slug = serializers.SlugField(max_length=100)
     name = serializers.CharField(max_length=100)
-    site = serializers.UUIDField(source="site_id")
+    site = VisibleRow(selectors.sites_for_viewer, source="site_id")
     kind = serializers.ChoiceField(choices=Cluster.Kind.choices)
 
 
@@ -150,7 +155,7 @@ class ClusterViewSet(
     @extend_schema(request=ClusterInput, responses={201: ClusterOutput})
     def create(self, request: ApiRequest) -> Response:
         """Add a cluster to a site."""
-        body = ClusterInput(data=request.data)
+        body = ClusterInput(data=request.data, context=self.get_serializer_context())
         body.is_valid(raise_exception=True)
         cluster = services.create_cluster(actor=request.user, **body.validated_data)
         shown = ClusterOutput(self.get_queryset().get(pk=cluster.pk)).data

@@ -110,10 +110,15 @@ def read_file(content: bytes) -> ImportFile:
         line = content[: error.start].count(b"\n") + 1
         found.errors.append(RowError(line, "", "encoding"))
         return found
+    if not text.strip():
+        found.errors.append(RowError(1, "", "empty", {"needed": ", ".join(NEEDED)}))
+        return found
     try:
         _read_rows(text, found)
     except csv.Error as error:
         found.errors.append(RowError(found.row_count + 2, "", "csv", {"why": str(error)}))
+    if not found.row_count and not found.errors:
+        found.errors.append(RowError(2, "", "no-rows"))
     _check_across(found)
     found.errors.sort(key=lambda error: error.row)
     return found

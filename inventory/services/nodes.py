@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
 
 from controlplane.audit import services as audit
 from controlplane.common import permissions
@@ -17,6 +18,7 @@ from inventory.errors import (
     NodeNotReadyError,
     NodeTransitionError,
     NodeWithoutAcceleratorsError,
+    ValueNotAllowedError,
 )
 from inventory.models import Accelerator, Cluster, Finding, Node
 from inventory.services.placing import (
@@ -56,6 +58,7 @@ def create_node(
     model: str,
     accelerators: int,
     actor: "User",
+    reason: str = "",
     **details: Unpack[NodeDetails],
 ) -> Node:
     """Add a node with accelerators of one model, slots from 0.
@@ -66,8 +69,9 @@ def create_node(
     """
     permissions.require(actor, "inventory.add_node")
     serials, state = details.pop("serials", ()), details.pop("state", State.READY)
-    if not 1 <= accelerators <= MOST_ACCELERATORS or len(serials) > accelerators:
+    if not 1 <= accelerators <= MOST_ACCELERATORS:
         raise NodeWithoutAcceleratorsError(node=hostname, count=accelerators)
+    _check_serials(serials, accelerators)
     node, devices = planned_node(
         cluster=Cluster.objects.get(pk=cluster_id),
         hostname=hostname,
@@ -83,6 +87,7 @@ def create_node(
         actor=actor,
         action="node.create",
         subject=node,
+        reason=reason,
         after={"state": state, "node_type": node.node_type.slug, "cluster": node.cluster.slug},
     )
     return node
@@ -202,6 +207,20 @@ def retire_node(*, node_id: UUID, reason: str, actor: "User") -> Node:
     return _move(node, State.RETIRED, reason=reason, actor=actor, event="retired")
 
 
+def _check_serials(serials: Sequence[str], accelerators: int) -> None:
+    """Raise ValueNotAllowedError for more serials than accelerators, or one that is there twice."""
+    if len(serials) > accelerators:
+        why = _("There are {serials} serials for {accelerators} accelerators.")
+        raise ValueNotAllowedError(
+            field="serials", why=why.format(serials=len(serials), accelerators=accelerators)
+        )
+    known = [serial for serial in serials if serial]
+    for serial in known:
+        if known.count(serial) > 1:
+            why = _("The serial {serial} is there twice.").format(serial=serial)
+            raise ValueNotAllowedError(field="serials", why=why)
+
+
 def locked_node(node_id: UUID) -> Node:
     """The node, locked until the end of the transaction; rows that point at it can be added."""
     return Node.objects.select_for_update(no_key=True, of=("self",)).get(pk=node_id)
@@ -224,9 +243,7 @@ def _facts(node: Node, allowed: Sequence[Node.State]) -> dict[str, Any]:
 def _require_free(node: Node) -> None:
     """Ask everybody named in settings whether they hold the node; inventory itself cannot know."""
     holders = [
-        sentence
-        for path in getattr(settings, "NODE_HOLDERS", ())
-        if (sentence := import_string(path)(node))
+        sentence for path in settings.NODE_HOLDERS if (sentence := import_string(path)(node))
     ]
     if holders:
         raise NodeHeldError(node=node.hostname, holders="; ".join(holders))

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from controlplane.audit import services as audit
 from controlplane.common import permissions
@@ -43,14 +44,23 @@ _READINGS = (
 _HEALTH = ("health", "health_reason", "health_since")
 
 
-def record_report(*, cluster_id: UUID, report: Any, actor: "User") -> Observation:
-    """Take in the JSON of the node agent. Raises ReportRefusedError or as record_observation."""
+def record_report(*, cluster_id: UUID, hostname: str, report: Any, actor: "User") -> Observation:
+    """Take in the JSON of the agent of the node `hostname`; an agent speaks of no other node.
+
+    Raises ReportRefusedError or as record_observation.
+    """
     cluster = Cluster.objects.get(pk=cluster_id)
     permissions.require(actor, "inventory.report_node", cluster)
     try:
         found = read_report(report)
     except DiscoveryError as error:
         raise ReportRefusedError(why=str(error)) from error
+    if found.hostname.lower() != hostname.lower():
+        raise ReportRefusedError(
+            why=_("it is of the node '{other}', not of '{node}'.").format(
+                other=found.hostname, node=hostname
+            )
+        )
     return record_observation(cluster_id=cluster_id, found=found)
 
 

@@ -1,5 +1,6 @@
 """What several services share: looking things up by name, saving with sentences, placing a node."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from inventory.errors import (
     NodeExistsError,
@@ -19,6 +22,11 @@ from inventory.errors import (
 )
 from inventory.models import Accelerator, AcceleratorModel, Cluster, Node, NodeType
 from inventory.vendors import vendors
+
+_HOSTNAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z")
+_HOSTNAME_RULE = gettext_lazy(
+    "Use letters, digits, '-', '_' and '.'; the first and the last are a letter or a digit."
+)
 
 
 def require_vendor(slug: str) -> str:
@@ -136,6 +144,13 @@ def planned_node(
 
     Raises ValueNotAllowedError.
     """
+    if not _HOSTNAME.match(hostname):
+        raise ValueNotAllowedError(
+            field="hostname",
+            why=_("'{value}' is not a hostname. {rule}").format(
+                value=hostname[:100], rule=_HOSTNAME_RULE
+            ),
+        )
     now = timezone.now()
     node = Node(
         cluster=cluster,

@@ -33,6 +33,7 @@ def create_site(
     country: str,
     jurisdiction: str = "",
     actor: "User",
+    reason: str = "",
     **figures: Decimal | str | dict[str, Any] | None,
 ) -> Site:
     """Add a site; the jurisdiction is the country's unless it is given.
@@ -47,7 +48,7 @@ def create_site(
     check_values(site)
     with sentences(site):
         site.save(force_insert=True)
-    audit.record(actor=actor, action="site.create", subject=site, after=_shown(site))
+    audit.record(actor=actor, action="site.create", subject=site, reason=reason, after=_shown(site))
     return site
 
 
@@ -79,7 +80,13 @@ def change_site(*, site_id: UUID, reason: str, actor: "User", **changes: Any) ->
 
 @transaction.atomic
 def create_cluster(
-    *, slug: str, name: str, site_id: UUID, kind: str = Cluster.Kind.STATIC, actor: "User"
+    *,
+    slug: str,
+    name: str,
+    site_id: UUID,
+    kind: str = Cluster.Kind.STATIC,
+    actor: "User",
+    reason: str = "",
 ) -> Cluster:
     """Add a cluster to a site. Raises ValueNotAllowedError, SlugTakenError or NotPermittedError."""
     permissions.require(actor, "inventory.add_cluster")
@@ -88,8 +95,9 @@ def create_cluster(
     with sentences(cluster):
         cluster.save(force_insert=True)
     audit.record(
-        actor=actor, action="cluster.create", subject=cluster, after={"slug": slug, "kind": kind}
-    )
+        actor=actor, action="cluster.create", subject=cluster, reason=reason,
+        after={"slug": slug, "kind": kind},
+    )  # fmt: skip
     return cluster
 
 

@@ -8,6 +8,8 @@ from inventory.discovery.file_import import RowError
 
 SENTENCES = {
     "encoding": _("The file is not UTF-8. Save it as UTF-8 and send it again."),
+    "empty": _("The file is empty. Its first line names the columns, at least: {needed}."),
+    "no-rows": _("The file names columns and no node. Give one row per node."),
     "csv": _("This is not a CSV line: {why}."),
     "too-many-rows": _("The file has more than {most} rows. Split it by site or cluster."),
     "field-count": _("The row has {found} fields; the header has {expected}."),

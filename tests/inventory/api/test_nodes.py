@@ -182,10 +182,13 @@ def test_a_node_is_added_and_changed(client: APIClient) -> None:
     [
         pytest.param({"accelerators": 0}, 422, "node-without-accelerators", id="0"),
         pytest.param({"model": "acme-1"}, 422, "unknown-accelerator-model", id="model"),
-        pytest.param({"serials": ["A", "A"]}, 409, "serial-in-use", id="serial-twice"),
+        pytest.param({"serials": ["A", "A"]}, 422, "value-not-allowed", id="serial-twice"),
         pytest.param({"state": "retired"}, 422, "validation-failed", id="state"),
         pytest.param(
-            {"cluster": "0196b1de-0000-7000-8000-000000000000"}, 404, "not-found", id="cluster"
+            {"cluster": "0196b1de-0000-7000-8000-000000000000"},
+            422,
+            "validation-failed",
+            id="cluster",
         ),
     ],
 )
@@ -233,3 +236,55 @@ def test_ben_sees_no_node_and_a_reader_changes_none() -> None:
     assert reader.get(f"/api/v1/nodes/{node.pk}").status_code == 200
     assert post(reader, f"nodes/{node.pk}/cordon").json()["code"] == "not-permitted"
     assert make_api_client().get("/api/v1/nodes").status_code == 401
+
+
+def test_an_agent_speaks_of_its_own_node_only(client: APIClient) -> None:
+    node, other = make_node(), make_node()
+
+    answer = post(client, f"nodes/{node.pk}/report", write_report(found_node(other)))
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "report-refused")
+    assert other.hostname in answer.json()["detail"]
+    other.refresh_from_db()
+    assert other.observed_at is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "sentence"),
+    [
+        ({"hostname": "=cmd|x"}, "value-not-allowed", "'=cmd|x' is not a hostname"),
+        ({"hostname": "a b/c"}, "value-not-allowed", "the first and the last"),
+        ({"serials": ["A", "A"]}, "value-not-allowed", "The serial A is there twice"),
+        ({"serials": ["A", "B", "C"]}, "value-not-allowed", "3 serials for 2 accelerators"),
+        ({"accelerators": 0}, "node-without-accelerators", "would have 0 accelerators"),
+        ({"accelerators": 10**30}, "malformed-json", "more than 64 bits"),
+        ({"cluster": "nowhere"}, "validation-failed", "There is no cluster 'nowhere' here"),
+        ({"cluster": 5}, "validation-failed", "Give the id or the name as text"),
+        ({"state": "retired"}, "validation-failed", "Allowed: planned, provisioning, ready."),
+    ],
+)
+def test_a_node_that_cannot_be_says_why(
+    client: APIClient, wrong: dict[str, Any], code: str, sentence: str
+) -> None:
+    make_model()
+    body = {
+        "cluster": make_cluster().slug, "hostname": "gpu-1", "model": "amd-mi325x",
+        "accelerators": 2,
+    }  # fmt: skip
+
+    answer = post(client, "nodes", body | wrong)
+
+    assert (answer.json()["code"], Node.objects.count()) == (code, 0)
+    assert sentence in answer.json()["detail"]
+
+
+def test_the_reason_of_a_node_that_is_added_is_kept(client: APIClient) -> None:
+    make_model()
+    body = {
+        "cluster": make_cluster().slug, "hostname": "gpu-1", "model": "amd-mi325x",
+        "accelerators": 1, "change_reason": "order 17",
+    }  # fmt: skip
+
+    assert post(client, "nodes", body).status_code == 201
+
+    assert AuditEntry.objects.get(action="node.create").reason == "order 17"

@@ -138,6 +138,14 @@ def test_a_file_that_is_not_utf_8_says_in_which_line() -> None:
     assert first_error(found) == (2, "", "encoding")
 
 
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(b"", "empty"), (b"\xef\xbb\xbf\r\n", "empty"), (HEADER.encode() + b"\n\n", "no-rows")],
+)
+def test_a_file_without_a_node_is_refused(content: bytes, code: str) -> None:
+    assert [error.code for error in read_file(content).errors] == [code]
+
+
 def test_too_many_rows() -> None:
     rows = [f"kr-1,KR,s,static,gpu-{number},amd,m,1," for number in range(MOST_ROWS + 1)]
 

@@ -214,7 +214,7 @@ def test_an_old_observation_makes_health_unknown_never_healthy() -> None:
 def test_a_report_of_the_agent_is_taken_in_by_whoever_may() -> None:
     node, olga = make_node(), make_olga()
     report = write_report(found_node(node))
-    ask = {"cluster_id": node.cluster_id, "report": report}
+    ask = {"cluster_id": node.cluster_id, "hostname": node.hostname, "report": report}
 
     with pytest.raises(NotPermittedError):
         services.record_report(actor=make_ben(), **ask)
