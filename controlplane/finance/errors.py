@@ -4,6 +4,9 @@ DomainError
 ├── AssetCostExistsError      a first version is there already
 ├── AssetCostMissingError     nothing to revise
 ├── AssetCostBackdatedError   a version may only change the future
+├── LifeOverError             nothing would be left to depreciate over
+├── ResidualTooHighError      a version cannot earn money back
+├── ServiceTimeError          a time that no life fits behind
 ├── CurrencyDiffersError      the ledger has one currency
 └── PoolMissingError          a comparison without a pool
 """
@@ -34,6 +37,32 @@ class AssetCostBackdatedError(DomainError):
     title = _("A revision changes the future only")
     message = _("The revision would start at {valid_from}, which is not in the future.")
     hint = _("Choose a start after {earliest}; past hours of the ledger stay as they are.")
+
+
+class LifeOverError(DomainError):
+    code = "life-over"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("The life would be over")
+    message = _(
+        "A life of {life_months} months ends at {end}, before the revision at {valid_from}."
+    )
+    hint = _("Choose a longer life, or a start of the revision inside of it.")
+
+
+class ResidualTooHighError(DomainError):
+    code = "residual-too-high"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("The residual value is too high")
+    message = _("The residual value {residual} is above the book value {book_value} of that time.")
+    hint = _("Depreciation cannot be negative; choose a residual value up to the book value.")
+
+
+class ServiceTimeError(DomainError):
+    code = "service-time"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("This time is not possible")
+    message = _("A node cannot have gone into service at {in_service_at}.")
+    hint = _("Allowed: the years {first} to {last}.")
 
 
 class CurrencyDiffersError(DomainError):

@@ -38,6 +38,15 @@ class ClassCost:
     amount: Decimal
 
 
+@dataclass(frozen=True, slots=True)
+class AcceleratorHour:
+    """One accelerator's part of an hour, and what held in it."""
+
+    spans: Sequence[Span]
+    start: datetime
+    end: datetime
+
+
 def covered(terms: AssetTerms, hour: datetime, *, now: datetime) -> tuple[datetime, datetime]:
     """The part of the hour on the books so far; empty if the start is not before the end."""
     end = min(hour + HOUR, now, terms.retired_at or now)
@@ -67,14 +76,14 @@ def hour_cost(
     )
 
 
-def class_costs(
-    spans: Sequence[Sequence[Span]], *, start: datetime, end: datetime, total: Decimal
-) -> list[ClassCost]:
+def class_costs(accelerators: Sequence[AcceleratorHour], *, total: Decimal) -> list[ClassCost]:
     """Split a node's hour by the seconds of its accelerators; the parts sum to the total exactly.
 
-    `spans` has one entry per accelerator. A node without accelerators has no classes.
+    A node without accelerators has no classes.
     """
-    seconds = add_up(seconds_by_class(each, start=start, end=end) for each in spans)
+    seconds = add_up(
+        seconds_by_class(each.spans, start=each.start, end=each.end) for each in accelerators
+    )
     if not any(seconds.values()):
         return []
     names = {"\x1f".join(key): key for key in seconds}

@@ -1,7 +1,7 @@
 """Half-open periods as query parameters: `from` is in, `to` is out."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -28,8 +28,11 @@ def period_of(
     """
     now = now or timezone.now()
     end = _moment(query, "to") or now
-    start = _moment(query, "from") or end - default
-    if not start < end <= start + LONGEST:
+    try:
+        start = _moment(query, "from") or end - default
+    except OverflowError as error:
+        raise _error(query) from error
+    if not timedelta(0) < end - start <= LONGEST:
         raise _error(query)
     return start, end
 
@@ -45,7 +48,10 @@ def _moment(query: Mapping[str, str], name: str) -> datetime | None:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise _error(query)
-    return moment
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise _error(query) from error
 
 
 def _error(query: Mapping[str, str]) -> PeriodError:

@@ -164,7 +164,7 @@ class PolicyDifferenceOutput(serializers.Serializer[Any]):
         source="output_tokens_per_second_ratio", allow_null=True
     )
     prefix_hit_rate_ratio = serializers.FloatField(allow_null=True)
-    cost_per_million_output_tokens_difference = serializers.DecimalField(28, 12, allow_null=True)
+    cost_per_million_output_tokens_difference = MoneyField()
     cost_ratio = serializers.FloatField(allow_null=True)
     word = serializers.CharField()
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, viewsets
@@ -9,16 +11,30 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from controlplane.common.http import ApiRequest
-from controlplane.common.serializers import ReasonInput, StrictSerializer
+from controlplane.common.serializers import (
+    MomentField,
+    OptionalReasonInput,
+    ReasonInput,
+    VisibleRow,
+)
 from controlplane.finance import selectors, services
 from controlplane.finance.models import AssetCost, SiteCostPeriod
 from controlplane.finance.serializers import MoneyField
+from inventory.models import Node
+from inventory.selectors import nodes_for_viewer, sites_for_viewer
 
 
 class Reads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Any]):
     """A list and its rows."""
 
     request: ApiRequest
+
+    def read(self, serializer: type[serializers.Serializer[Any]]) -> dict[str, Any]:
+        """The validated body."""
+        body = serializer(data=self.request.data, context=self.get_serializer_context())
+        body.is_valid(raise_exception=True)
+        values: dict[str, Any] = body.validated_data
+        return values
 
 
 class AssetCostOutput(serializers.ModelSerializer[AssetCost]):
@@ -48,15 +64,20 @@ def _amount(**options: Any) -> serializers.DecimalField:
 class AssetCostInput(ReasonInput):
     """The first version of a node's cost; amounts are decimal strings."""
 
-    node = serializers.UUIDField(source="node_id")
-    currency = serializers.RegexField("^[A-Z]{3}$")
+    node = VisibleRow(
+        nodes_for_viewer, by="hostname", first=~Q(state=Node.State.RETIRED), source="node_id"
+    )
+    currency = serializers.RegexField(
+        r"^[A-Z]{3}\Z",
+        error_messages={"invalid": _("Write a currency as three capital letters, like KRW.")},
+    )
     capex = _amount()
     install = _amount(required=False)
     spares = _amount(required=False)
     residual = _amount(required=False)
     life_months = serializers.IntegerField(min_value=1, max_value=240)
     annual_rate = serializers.DecimalField(8, 6, min_value=0, max_value=1)
-    in_service_at = serializers.DateTimeField()
+    in_service_at = MomentField()
     host_watts = serializers.DecimalField(12, 3, min_value=0, required=False)
     power_factor = serializers.DecimalField(5, 4, min_value=0, max_value=1, required=False)
     evidence = serializers.ChoiceField(["contract", "list_price", "estimate"], required=False)
@@ -66,7 +87,7 @@ class AssetCostInput(ReasonInput):
 class AssetCostRevision(ReasonInput):
     """A change of life or residual from a future moment on."""
 
-    valid_from = serializers.DateTimeField()
+    valid_from = MomentField()
     life_months = serializers.IntegerField(min_value=1, max_value=240, required=False)
     residual = _amount(required=False)
 
@@ -95,7 +116,7 @@ class AssetCostViewSet(Reads):
     @extend_schema(request=AssetCostInput, responses={201: AssetCostOutput})
     def create(self, request: ApiRequest) -> Response:
         """Record what a node costs."""
-        values = _read(AssetCostInput, request)
+        values = self.read(AssetCostInput)
         node, reason = values.pop("node_id"), values.pop("reason")
         row = services.record_asset_cost(
             node_id=node,
@@ -111,7 +132,7 @@ class AssetCostViewSet(Reads):
         """Change life or residual of the row's node for the future."""
         row = self.get_object()
         revised = services.revise_asset_cost(
-            node_id=row.node_id, actor=request.user, **_read(AssetCostRevision, request)
+            node_id=row.node_id, actor=request.user, **self.read(AssetCostRevision)
         )
         return _created(AssetCostOutput(revised).data, f"/api/v1/asset-costs/{revised.pk}")
 
@@ -129,10 +150,10 @@ class SiteCostPeriodOutput(serializers.ModelSerializer[SiteCostPeriod]):
         ]  # fmt: skip
 
 
-class SiteCostPeriodInput(StrictSerializer):
+class SiteCostPeriodInput(OptionalReasonInput):
     """Figures of a site's month, in the ledger's currency."""
 
-    site = serializers.UUIDField(source="site_id")
+    site = VisibleRow(sites_for_viewer, source="site_id")
     month = serializers.DateField()
     pue = serializers.DecimalField(6, 4, min_value=1, max_value=5)
     tariff_per_kwh = serializers.DecimalField(28, 12, min_value=0)
@@ -163,15 +184,8 @@ class SiteCostPeriodViewSet(Reads):
     @extend_schema(request=SiteCostPeriodInput, responses={201: SiteCostPeriodOutput})
     def create(self, request: ApiRequest) -> Response:
         """Record the figures of a month."""
-        row = services.record_site_cost(actor=request.user, **_read(SiteCostPeriodInput, request))
+        row = services.record_site_cost(actor=request.user, **self.read(SiteCostPeriodInput))
         return _created(SiteCostPeriodOutput(row).data, f"/api/v1/site-cost-periods/{row.pk}")
-
-
-def _read(serializer: type[serializers.Serializer[Any]], request: ApiRequest) -> dict[str, Any]:
-    body = serializer(data=request.data)
-    body.is_valid(raise_exception=True)
-    values: dict[str, Any] = body.validated_data
-    return values
 
 
 def _created(data: Any, address: str) -> Response:

@@ -32,6 +32,7 @@ class LedgerHourOutput(serializers.ModelSerializer[LedgerHour]):
     power = MoneyField()
     write_off = MoneyField()
     total = MoneyField()
+    tariff_per_kwh = MoneyField()
     classes = serializers.SerializerMethodField()
 
     class Meta:

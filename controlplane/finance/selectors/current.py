@@ -10,8 +10,7 @@ from django.utils import timezone
 
 from controlplane.finance.hours import HOUR, hour_cost
 from controlplane.finance.money import PRICE_STEP, divided, rounded
-from controlplane.finance.power import node_power
-from controlplane.finance.selectors.inputs import LedgerInputs, ledger_inputs, terms_of
+from controlplane.finance.selectors.inputs import LedgerInputs, ledger_inputs
 from inventory.models import Accelerator, Node
 
 
@@ -71,17 +70,20 @@ def _hourly(
     inputs: LedgerInputs, node: Node, hour: datetime, moment: datetime
 ) -> HourlyCost | None:
     version = inputs.version_at(node.pk, moment)
-    if version is None or (version.retired_at and version.retired_at <= moment):
+    if version is None:
         return None
-    site, accelerators = inputs.site_at(node, hour), inputs.accelerators.get(node.pk, [])
-    power = node_power(
-        measured_watts=[inputs.watts.get((row.pk, hour)) for row in accelerators],
-        tdp_watts=[row.model.tdp_watts for row in accelerators],
-        host_watts=version.host_watts,
-        power_factor=version.power_factor,
-    )
+    terms = inputs.terms(node, version)
+    if terms.retired_at is not None and terms.retired_at <= moment:
+        return None
+    site = inputs.site_at(node, hour)
+    there = [
+        row
+        for row in inputs.accelerators.get(node.pk, ())
+        if row.retired_at is None or row.retired_at > moment
+    ]
+    power = inputs.power_of(node.pk, version, hour, at=moment)
     cost = hour_cost(
-        terms_of(version),
+        terms,
         start=hour,
         end=hour + HOUR,
         power=power,
@@ -95,6 +97,6 @@ def _hourly(
         power_source="unknown" if cost.power is None else power.source,
         total=cost.total,
         currency=version.currency,
-        accelerators=len(accelerators),
+        accelerators=len(there),
         evidence=version.evidence,
     )

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -13,6 +13,7 @@ from django.db.models import Q
 from controlplane.finance.classes import ASSIGNED, TRANSITION, UNAVAILABLE, CostKey, Span
 from controlplane.finance.depreciation import AssetTerms
 from controlplane.finance.models import AssetCost, SiteCostPeriod
+from controlplane.finance.power import Power, node_power
 from controlplane.serving.models import AssignedAccelerator, Endpoint, Workload
 from controlplane.telemetry.models import UtilisationHour
 from inventory.models import Accelerator, Node
@@ -46,6 +47,44 @@ class LedgerInputs:
         """Version of a node's cost that holds at a moment."""
         holding = [row for row in self.versions.get(node, ()) if row.valid_from <= moment]
         return holding[-1] if holding else None
+
+    def terms(self, node: Node, version: AssetCost) -> AssetTerms:
+        """Terms of a version; a node that was retired is off the books from then on."""
+        ends = [moment for moment in (version.retired_at, node.retired_at) if moment is not None]
+        return replace(terms_of(version), retired_at=min(ends, default=None))
+
+    def lives(
+        self, node: UUID, *, start: datetime, end: datetime
+    ) -> list[tuple[Accelerator, datetime, datetime]]:
+        """Accelerators of a node with their part of [start, end), which is not empty.
+
+        A card that replaced another in its slot begins where the other was retired, so that a slot
+        never counts twice.
+        """
+        begins: dict[int, datetime] = {}
+        found = []
+        for row in self.accelerators.get(node, ()):
+            begin = max(start, begins.get(row.slot, start))
+            finish = min(end, row.retired_at or end)
+            if row.retired_at is not None:
+                begins[row.slot] = row.retired_at
+            if begin < finish:
+                found.append((row, begin, finish))
+        return found
+
+    def power_of(self, node: UUID, version: AssetCost, hour: datetime, *, at: datetime) -> Power:
+        """Power of a node in an hour, from the accelerators that it had at a moment."""
+        there = [
+            row
+            for row in self.accelerators.get(node, ())
+            if row.retired_at is None or row.retired_at >= at
+        ]
+        return node_power(
+            measured_watts=[self.watts.get((row.pk, hour)) for row in there],
+            tdp_watts=[row.model.tdp_watts for row in there],
+            host_watts=version.host_watts,
+            power_factor=version.power_factor,
+        )
 
     def site_at(self, node: Node, moment: datetime) -> SiteFigures:
         """Figures of the month, or the site's own where the month has none."""

@@ -44,6 +44,7 @@ class PolicyDifference:
     prefix_hit_rate_ratio: float | None
     cost_per_million_output_tokens_difference: Decimal | None
     """Policy less baseline: negative is cheaper."""
+    currency: str
     cost_ratio: float | None
     word: str
     """The rung that the difference stands on, printed beside it."""
@@ -156,6 +157,7 @@ def _difference(row: PolicyRow, baseline: PolicyRow, word: str) -> PolicyDiffere
         cost_per_million_output_tokens_difference=(
             None if cost is None or usual is None else cost - usual
         ),
+        currency=row.currency,
         cost_ratio=float(cost / usual) if cost is not None and usual else None,
         word=word,
     )

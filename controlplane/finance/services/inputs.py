@@ -17,11 +17,21 @@ from controlplane.finance.errors import (
     AssetCostExistsError,
     AssetCostMissingError,
     CurrencyDiffersError,
+    LifeOverError,
+    ResidualTooHighError,
+    ServiceTimeError,
 )
 from controlplane.finance.models import AssetCost, SiteCostPeriod
 from controlplane.finance.selectors.inputs import terms_of
 from controlplane.tenancy.models import User
 from inventory.models import Node, Site
+
+SERVICE_YEARS = range(1990, 2201)
+"""Years in which a node may go into service; the calendar ends at 9999."""
+_AUDITED = (
+    "version", "valid_from", "currency", "capex", "install", "spares", "residual", "life_months",
+    "annual_rate", "in_service_at", "retired_at", "host_watts", "power_factor", "evidence",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +59,7 @@ def record_asset_cost(
 ) -> AssetCost:
     """Store the first version of a node's cost; `actor` None is the system.
 
-    Raises NotPermittedError, AssetCostExistsError, CurrencyDiffersError.
+    Raises NotPermittedError, AssetCostExistsError, CurrencyDiffersError, ServiceTimeError.
     """
     node = Node.objects.select_for_update(no_key=True, of=("self",)).get(pk=node_id)
     if actor is not None:
@@ -58,12 +68,20 @@ def record_asset_cost(
     if latest is not None:
         raise AssetCostExistsError(node=node.hostname, version=latest.version)
     _check_currency(figures.currency)
+    if figures.in_service_at.year not in SERVICE_YEARS:
+        raise ServiceTimeError(
+            in_service_at=figures.in_service_at,
+            first=SERVICE_YEARS.start,
+            last=SERVICE_YEARS.stop - 1,
+        )
     row = AssetCost(
         node=node, version=1, valid_from=figures.in_service_at, author=actor, **asdict(figures)
     )
     row.full_clean()
     row.save()
-    audit.record(actor=actor, action="assetcost.record", subject=row, reason=reason)
+    audit.record(
+        actor=actor, action="assetcost.record", subject=row, reason=reason, after=_shown(row)
+    )
     return row
 
 
@@ -80,7 +98,7 @@ def revise_asset_cost(
     """Change life or residual of a node from a future moment on; past hours of the ledger stay.
 
     The new version takes over the book value of that moment. Raises NotPermittedError,
-    AssetCostMissingError, AssetCostBackdatedError.
+    AssetCostMissingError, AssetCostBackdatedError, LifeOverError, ResidualTooHighError.
     """
     node = Node.objects.select_for_update(no_key=True, of=("self",)).get(pk=node_id)
     permissions.require(actor, "finance.change_assetcost", node)
@@ -96,14 +114,18 @@ def revise_asset_cost(
     row.opening_book_value = book_value(terms_of(latest), valid_from)
     row.life_months = life_months or latest.life_months
     row.residual = latest.residual if residual is None else residual
+    _check_revision(row)
     row.full_clean()
     row.save(force_insert=True)
-    audit.record(actor=actor, action="assetcost.revise", subject=row, reason=reason)
+    audit.record(
+        actor=actor, action="assetcost.revise", subject=row, reason=reason,
+        before=_shown(latest), after=_shown(row),
+    )  # fmt: skip
     return row
 
 
 @transaction.atomic
-def record_site_cost(
+def record_site_cost(  # noqa: PLR0913 - keywords only, each a column
     *,
     site_id: UUID,
     month: date,
@@ -111,6 +133,7 @@ def record_site_cost(
     tariff_per_kwh: Decimal,
     source: str,
     actor: User | None,
+    reason: str = "",
 ) -> SiteCostPeriod:
     """Store PUE and power price of a site for a month, in the ledger's currency."""
     site = Site.objects.select_for_update(no_key=True).get(pk=site_id)
@@ -126,8 +149,25 @@ def record_site_cost(
     )
     row.full_clean()
     row.save()
-    audit.record(actor=actor, action="sitecost.record", subject=row)
+    audit.record(
+        actor=actor, action="sitecost.record", subject=row, reason=reason,
+        after={"month": month, "pue": pue, "tariff_per_kwh": tariff_per_kwh, "source": source},
+    )  # fmt: skip
     return row
+
+
+def _check_revision(row: AssetCost) -> None:
+    """Raise unless something is left to depreciate, over a time that is left."""
+    terms = terms_of(row)
+    if terms.end <= row.valid_from:
+        raise LifeOverError(life_months=row.life_months, end=terms.end, valid_from=row.valid_from)
+    if terms.base < 0:
+        raise ResidualTooHighError(residual=row.residual, book_value=terms.price)
+
+
+def _shown(row: AssetCost) -> dict[str, object]:
+    """The figures of a version, for the audit log."""
+    return {name: getattr(row, name) for name in _AUDITED}
 
 
 def _check_currency(currency: str) -> None:

@@ -7,10 +7,17 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from controlplane.finance.hours import HOUR, ClassCost, class_costs, covered, hour_cost
-from controlplane.finance.models import AssetCost, ClassHour, LedgerHour
-from controlplane.finance.power import UNKNOWN, Power, node_power
-from controlplane.finance.selectors.inputs import LedgerInputs, ledger_inputs, terms_of
+from controlplane.finance.hours import (
+    HOUR,
+    AcceleratorHour,
+    ClassCost,
+    class_costs,
+    covered,
+    hour_cost,
+)
+from controlplane.finance.models import ClassHour, LedgerHour
+from controlplane.finance.power import UNKNOWN
+from controlplane.finance.selectors.inputs import LedgerInputs, ledger_inputs
 from controlplane.telemetry.models import Evidence
 from inventory.models import Node
 from inventory.models.words import Health
@@ -78,19 +85,19 @@ def _row(
     version = inputs.version_at(node.pk, min(hour + HOUR, now) - timedelta(seconds=1))
     if version is None:
         return None
-    terms = terms_of(version)
+    terms = inputs.terms(node, version)
     begin, end = covered(terms, hour, now=now)
     if begin >= end:
         return None
     site = inputs.site_at(node, hour)
-    power = _power(inputs, node, version, hour)
+    power = inputs.power_of(node.pk, version, hour, at=end)
     tariff = site.tariff_per_kwh if site.currency == version.currency else None
     cost = hour_cost(terms, start=begin, end=end, power=power, pue=site.pue, tariff_per_kwh=tariff)
-    accelerators = inputs.accelerators.get(node.pk, ())
     parts = class_costs(
-        [inputs.spans.get(row.pk, ()) for row in accelerators],
-        start=begin,
-        end=end,
+        [
+            AcceleratorHour(inputs.spans.get(row.pk, ()), start=first, end=last)
+            for row, first, last in inputs.lives(node.pk, start=begin, end=end)
+        ],
         total=cost.total,
     )
     row = LedgerHour(
@@ -111,16 +118,6 @@ def _row(
         state_unknown=node.health == Health.UNKNOWN,
     )
     return row, parts
-
-
-def _power(inputs: LedgerInputs, node: Node, version: AssetCost, hour: datetime) -> Power:
-    accelerators = inputs.accelerators.get(node.pk, ())
-    return node_power(
-        measured_watts=[inputs.watts.get((row.pk, hour)) for row in accelerators],
-        tdp_watts=[row.model.tdp_watts for row in accelerators],
-        host_watts=version.host_watts,
-        power_factor=version.power_factor,
-    )
 
 
 def _store_classes(classes: dict[_Key, list[ClassCost]], *, start: datetime, end: datetime) -> None:

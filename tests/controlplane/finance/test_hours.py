@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controlplane.finance.classes import CostKey, Span
 from controlplane.finance.depreciation import AssetTerms
-from controlplane.finance.hours import HOUR, class_costs, covered, hour_cost
+from controlplane.finance.hours import HOUR, AcceleratorHour, class_costs, covered, hour_cost
 from controlplane.finance.power import Power
 
 START = datetime(2026, 11, 30, 10, tzinfo=UTC)
@@ -58,13 +58,18 @@ def test_unknown_power_is_left_out_of_the_total() -> None:
     st.lists(st.floats(-30, 90), min_size=1, max_size=8),
 )
 def test_classes_sum_to_the_total(total: Decimal, minutes: list[float]) -> None:
-    spans = [[Span(DECODE, START + timedelta(minutes=minute), None)] for minute in minutes]
+    whole = [
+        AcceleratorHour(
+            [Span(DECODE, START + timedelta(minutes=minute), None)], start=START, end=START + HOUR
+        )
+        for minute in minutes
+    ]
 
-    parts = class_costs(spans, start=START, end=START + HOUR, total=total)
+    parts = class_costs(whole, total=total)
 
     assert sum(part.amount for part in parts) == total
     assert sum(part.accelerator_seconds for part in parts) == 3600 * len(minutes)
 
 
 def test_a_node_without_accelerators_has_no_classes() -> None:
-    assert class_costs([], start=START, end=START + HOUR, total=Decimal(1)) == []
+    assert class_costs([], total=Decimal(1)) == []

@@ -37,8 +37,17 @@ def test_period(query: dict[str, str], expected: tuple[datetime, datetime]) -> N
         {"from": "2026-13-30T00:00:00Z"},
         {"from": "2026-11-30T12:00:00Z"},
         {"from": "2020-11-30T12:00:00Z"},
+        {"from": "9999-12-31T00:00:00Z", "to": "9999-12-31T23:59:59-14:00"},
+        {"to": "0001-01-01T00:00:00Z"},
+        {"from": "0001-01-01T00:00:00+14:00", "to": "0001-01-02T00:00:00Z"},
     ],
 )
 def test_a_period_that_cannot_be_used_is_refused(query: dict[str, str]) -> None:
     with pytest.raises(PeriodError):
         period_of(query, default=DAY, now=NOW)
+
+
+def test_the_last_day_of_the_calendar_is_a_period() -> None:
+    query = {"from": "9999-12-31T00:00:00Z", "to": "9999-12-31T01:00:00Z"}
+
+    assert period_of(query, default=DAY, now=NOW)[1] - NOW > DAY

@@ -52,6 +52,8 @@ def test_a_cost_is_recorded_and_shown() -> None:
         ({"in_service_at": "soon"}, 422),
         ({"colour": "red"}, 422),
         ({"currency": "KRW"}, 409),
+        ({"in_service_at": "2026-01-15T12:00:00"}, 422),
+        ({"in_service_at": "9999-12-31T23:59:59-14:00"}, 422),
     ],
 )
 def test_a_wrong_cost_is_refused_whole(wrong: dict[str, Any], status: int) -> None:
@@ -96,3 +98,14 @@ def test_the_fleets_operator_may_not_record_costs() -> None:
     response = post(make_olga(), "asset-costs", asset(make_node()))
 
     assert response.status_code == 403
+
+
+def test_a_node_is_named_by_its_hostname_and_a_wrong_name_by_its_place() -> None:
+    finance, node = make_user(None, "finance"), make_node(hostname="gpu-1")
+
+    wrong = post(finance, "asset-costs", asset(node) | {"node": "gpu-9"}).json()
+    right = post(finance, "asset-costs", asset(node) | {"node": "gpu-1"})
+
+    assert wrong["errors"][0]["pointer"] == "#/node"
+    assert "'gpu-9' here, or you may not see it" in wrong["detail"]
+    assert (right.status_code, right.json()["node"]) == (201, "gpu-1")

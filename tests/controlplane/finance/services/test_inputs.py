@@ -15,6 +15,9 @@ from controlplane.finance.errors import (
     AssetCostExistsError,
     AssetCostMissingError,
     CurrencyDiffersError,
+    LifeOverError,
+    ResidualTooHighError,
+    ServiceTimeError,
 )
 from controlplane.finance.models import AssetCost
 from tests.controlplane.finance.rows import make_asset_cost, make_figures
@@ -103,6 +106,50 @@ def test_a_revision_of_the_past_is_refused() -> None:
             reason="x",
             valid_from=timezone.now() - timedelta(days=1),
         )
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "sentence"),
+    [
+        ({"life_months": 12}, LifeOverError, "A life of 12 months ends at 2027-01-01"),
+        ({"residual": Decimal(70_000)}, ResidualTooHighError, "above the book value"),
+    ],
+)
+def test_a_revision_that_would_earn_money_or_ends_before_it_starts_is_refused(
+    change: dict[str, object], error: type[Exception], sentence: str
+) -> None:
+    node, finance = make_node(), make_user(None, "finance")
+    make_asset_cost(node)
+
+    with pytest.raises(error, match=sentence):
+        services.revise_asset_cost(
+            node_id=node.pk, actor=finance, reason="x",
+            valid_from=datetime(2028, 1, 1, tzinfo=UTC), **change,
+        )  # fmt: skip
+
+    assert AssetCost.objects.count() == 1
+
+
+@pytest.mark.parametrize("year", [1, 1989, 2201, 9999])
+def test_a_node_goes_into_service_in_this_age(year: int) -> None:
+    with pytest.raises(ServiceTimeError, match="cannot have gone into service"):
+        make_asset_cost(make_node(), in_service_at=datetime(year, 6, 1, tzinfo=UTC))
+
+
+def test_the_audit_log_has_the_figures_before_and_after() -> None:
+    node, finance = make_node(), make_user(None, "finance")
+    make_asset_cost(node)
+
+    services.revise_asset_cost(
+        node_id=node.pk, actor=finance, reason="runs longer", life_months=84,
+        valid_from=datetime(2028, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+
+    first = AuditEntry.objects.get(action="assetcost.record")
+    revised = AuditEntry.objects.get(action="assetcost.revise")
+    assert (first.after["capex"], first.after["life_months"]) == ("72000", 72)
+    assert (revised.before["life_months"], revised.after["life_months"]) == (72, 84)
+    assert "capex" not in revised.after
 
 
 def test_site_figures_are_by_month() -> None:

@@ -9,6 +9,7 @@ from django.db.models import Sum
 
 from controlplane.finance import services
 from controlplane.finance.models import ClassHour, LedgerHour
+from inventory.models import Accelerator, Node
 from tests.controlplane.finance.rows import (
     HOUR,
     NOW,
@@ -140,6 +141,35 @@ def test_hours_before_service_and_after_retirement_are_not_on_the_books() -> Non
         (late, NOW, 3600),
     ]
     assert rows[0].write_off > 60_000
+
+
+def test_a_retired_node_leaves_the_books_with_what_it_was_still_worth() -> None:
+    node, retired_at = make_node(accelerators=2), HOUR + timedelta(minutes=30)
+    make_asset_cost(node)
+    node.accelerators.update(state="retired", retired_at=retired_at)
+    Node.objects.filter(pk=node.pk).update(state="retired", retired_at=retired_at)
+
+    compute(end=NOW + timedelta(hours=1), now=NOW + timedelta(hours=1))
+
+    row = LedgerHour.objects.get()
+    assert (row.hour, row.seconds) == (HOUR, 1800)
+    assert row.write_off > 60_000
+    assert ClassHour.objects.aggregate(sum=Sum("amount"))["sum"] == row.total
+    assert classes() == {("idle", ""): 3600}
+
+
+def test_a_card_that_replaced_another_does_not_make_the_slot_count_twice() -> None:
+    node, moment = make_node(accelerators=2), HOUR + timedelta(minutes=20)
+    make_asset_cost(node)
+    old = node.accelerators.get(slot=0)
+    assign(make_pool(), [old], "decode", valid_to=moment)
+    Accelerator.objects.filter(pk=old.pk).update(state="retired", retired_at=moment)
+    Accelerator.objects.create(node=node, model=old.model, vendor=old.vendor, slot=0)
+
+    compute()
+
+    assert classes() == {("assigned", "decode"): 1200, ("idle", ""): 2400 + 3600}
+    assert LedgerHour.objects.get().kilowatts == Decimal("2.0")
 
 
 def test_figures_of_the_month_come_before_those_of_the_site() -> None:
