@@ -13,7 +13,7 @@ from routing.servers import clock, metrics
 from routing.servers.documents import LoadedPool, VersionNotNewerError
 from routing.servers.errors import problem
 from routing.servers.http import Connection
-from routing.servers.http_parts import HttpRequest
+from routing.servers.http_parts import HttpRequest, Refused
 from routing.servers.spool import AcknowledgeError
 from routing.servers.state import RouterState
 
@@ -39,19 +39,19 @@ class AdminPort:
         if request.path in OPEN_PATHS:
             self._answer_open(request, client)
             return
-        if not self._is_authorized(request):
-            client.respond(
-                401,
-                problem("not-authorized", "The admin port needs 'Authorization: Bearer TOKEN'."),
-                headers=b"www-authenticate: Bearer\r\n",
-            )
+        refused = self.gate(request.headers)
+        if refused:
+            client.respond(*refused, headers=b"www-authenticate: Bearer\r\n")
             return
         status, body = self._route(request)
         client.respond(status, body)
 
-    def _is_authorized(self, request: HttpRequest) -> bool:
-        scheme, _, token = request.headers.get(b"authorization", b"").partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token)
+    def gate(self, headers: dict[bytes, bytes]) -> Refused | None:
+        """Refuse whoever does not hold the token."""
+        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token):
+            return None
+        return 401, problem("not-authorized", "The admin port needs 'Authorization: Bearer TOKEN'.")
 
     def _route(self, request: HttpRequest) -> Answer:
         methods = []

@@ -60,14 +60,17 @@ class Router:
             decisions=DecisionRing(),
         )
         self._scraper = Scraper(state)
+        public, admin = PublicPort(state), AdminPort(state, token=options.admin_token)
         self._public = HttpServer(
-            PublicPort(state),
-            limits=ServerLimits(body_bytes=lambda: state.directory.body_bytes),
+            public,
+            limits=ServerLimits(body_bytes=lambda: state.directory.body_bytes, gate=public.gate),
             error_body=openai_error_body,
         )
         self._admin = HttpServer(
-            AdminPort(state, token=options.admin_token),
-            limits=ServerLimits(body_bytes=lambda: ADMIN_BODY_BYTES, connections=256),
+            admin,
+            limits=ServerLimits(
+                body_bytes=lambda: ADMIN_BODY_BYTES, gate=admin.gate, connections=256
+            ),
             error_body=problem_body,
         )
         self.port = self.admin_port = 0

@@ -61,9 +61,9 @@ class Call:
     """Trace context to hand on, as header lines."""
 
 
-def access_of(state: RouterState, request: HttpRequest) -> Access:
+def access_of(state: RouterState, headers: dict[bytes, bytes]) -> Access:
     """What the presented key opens. Raises ApiError 401."""
-    scheme, _, secret = request.headers.get(b"authorization", b"").partition(b" ")
+    scheme, _, secret = headers.get(b"authorization", b"").partition(b" ")
     usable = secret.strip() if scheme.lower() == b"bearer" else b""
     try:
         return state.directory.access(usable, now=clock.unix_now())
@@ -73,7 +73,7 @@ def access_of(state: RouterState, request: HttpRequest) -> Access:
 
 def read_call(state: RouterState, request: HttpRequest, *, path: str, body: bytes) -> Call:
     """Authenticate, find the pool and parse, once. Raises ApiError."""
-    access = access_of(state, request)
+    access = access_of(state, request.headers)
     if request.headers.get(b"content-encoding", b"identity") != b"identity":
         raise ApiError(415, "Bodies are read without content-encoding only.")
     pool, key, model = _pool_of(access, path, body)

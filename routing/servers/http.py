@@ -1,13 +1,12 @@
 """A small HTTP/1.1 server on raw asyncio: one parser per connection, one task per request.
 
-A handler gets a request whose body is complete and the connection to answer on. Everything is
-bounded: header bytes, body bytes, connections, idle time, and what a slow reader may leave unsent
-(its producer is paused). A client that goes away cancels the task of its request.
+A handler gets a complete request and the connection to answer on. Everything is bounded: headers,
+bodies, connections, time, and what a slow reader leaves unsent: its producer is paused and its next
+request waits. A client that goes away cancels the task of its request.
 """
 
 import asyncio
 import logging
-import socket
 from collections import deque
 from collections.abc import Callable, Coroutine
 from email.utils import formatdate
@@ -15,14 +14,14 @@ from typing import Any, cast
 
 import httptools
 
-from routing.servers.http_parts import HttpRequest, Producer, ServerLimits, status_line
+from routing.servers.http_parts import HttpRequest, Producer, Refused, ServerLimits, status_line
 
 logger = logging.getLogger(__name__)
 
 WRITE_HIGH_WATER = 256 * 1024
 LINGER_SECONDS = 1.0
 TICK_SECONDS = 1.0
-_UPGRADE = (400, "Upgrading the connection is not offered; speak HTTP/1.1 without 'upgrade'.")
+_UPGRADE = "Upgrading the connection is not offered; speak HTTP/1.1 without 'upgrade'."
 
 Handler = Callable[[HttpRequest, "Connection"], Coroutine[Any, Any, None]]
 ErrorBody = Callable[[int, str], bytes]
@@ -92,7 +91,7 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._task: asyncio.Task[None] | None = None
         self._queue: deque[tuple[HttpRequest, bool, bool]] = deque()
-        self._failure: tuple[int, str] | None = None
+        self._failure: Refused | None = None
         self._discarding = False
         self._active_at = self._loop.time()
         self._quiet_bytes = 0
@@ -117,10 +116,6 @@ class Connection(asyncio.Protocol):
             return
         self.server.connections.add(self)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
-        # Without it the first event on a kept connection may wait 40 ms for an acknowledgement.
-        raw_socket = self.transport.get_extra_info("socket")
-        if raw_socket is not None and raw_socket.family != socket.AF_UNIX:
-            raw_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
@@ -150,13 +145,12 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._failure = self._failure or _UPGRADE
+            self._failure = self._failure or self._refused(400, _UPGRADE)
         except httptools.HttpParserError as error:
-            self._failure = (400, f"The request is not HTTP/1.1: {error}.")
-        limit = self.server.limits.header_bytes
-        if self._quiet_bytes > limit:
+            self._failure = self._refused(400, f"The request is not HTTP/1.1: {error}.")
+        if self._quiet_bytes > (limit := self.server.limits.header_bytes):
             # The parser itself would collect header and trailer bytes without end.
-            self._failure = (431, f"The header fields are too long; {limit} bytes are read.")
+            self._failure = self._refused(431, f"Header fields of at most {limit} bytes are read.")
         if self._failure:
             self._refuse(*self._failure)
         elif self._queue:
@@ -187,10 +181,14 @@ class Connection(asyncio.Protocol):
         self._headers_done = True
         self._quiet_bytes = 0
         declared = self._headers.get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > self.server.limits.body_bytes():
-            self._failure = (413, self._too_long())
+        size = int(declared) if declared.isdigit() else 0
+        self._failure = self.server.limits.refusal_at_gate(self._headers, size)
+        if self._failure:
+            return
+        if size > self.server.limits.body_bytes():
+            self._failure = self._too_long()
         elif self._parser.should_upgrade():
-            self._failure = _UPGRADE
+            self._failure = self._refused(400, _UPGRADE)
         elif self._headers.get(b"expect", b"").lower() == b"100-continue":
             self._continue_due = self._parser.get_http_version() != "1.0"
             if not self._task:
@@ -206,10 +204,10 @@ class Connection(asyncio.Protocol):
         self._quiet_bytes = 0
         self._body_bytes += len(body)
         if self._body_bytes > self.server.limits.body_bytes():
-            self._failure = (413, self._too_long())
+            self._failure = self._too_long()
             self._body.clear()
         elif self.server.held_bytes + len(body) > self.server.limits.held_bytes:
-            self._failure = (503, "The server holds as many bytes of requests as it may.")
+            self._failure = self._refused(503, "All that the server may hold is taken.")
         elif not self._failure:
             self._body.append(body)
             self._held_bytes += len(body)
@@ -227,16 +225,15 @@ class Connection(asyncio.Protocol):
         if self._failure:
             return
         url = httptools.parse_url(self._url)
-        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         request = HttpRequest(
             method=self._parser.get_method().decode("ascii"),
             path=(url.path or b"/").decode("latin-1"),
             query=(url.query or b"").decode("latin-1"),
             headers=self._headers,
-            body=body,
+            body=b"".join(self._body),
         )
-        is_11 = self._parser.get_http_version() != "1.0"
-        self._queue.append((request, self._parser.should_keep_alive(), is_11))
+        is_chunked = self._parser.get_http_version() != "1.0"
+        self._queue.append((request, self._parser.should_keep_alive(), is_chunked))
         if not self._task and not self.paused:
             self._next()
 
@@ -289,13 +286,17 @@ class Connection(asyncio.Protocol):
         if self.answered:
             # Half an answer must not look like a whole one.
             self.abort()
-            return
-        self.respond(500, self.server.error_body(500, "The router failed on this request."))
+        else:
+            self.respond(*self._refused(500, "The router failed on this request."))
 
-    def _too_long(self) -> str:
-        return f"The body is too long; at most {self.server.limits.body_bytes()} bytes are read."
+    def _refused(self, status: int, message: str) -> Refused:
+        return status, self.server.error_body(status, message)
 
-    def _refuse(self, status: int, message: str) -> None:
+    def _too_long(self) -> Refused:
+        limit = self.server.limits.body_bytes()
+        return self._refused(413, f"The body is too long; at most {limit} bytes are read.")
+
+    def _refuse(self, status: int, body: bytes) -> None:
         """Answer, then swallow for a moment what the client still sends, so that it reads it."""
         self._discarding = True
         self._queue.clear()
@@ -304,7 +305,7 @@ class Connection(asyncio.Protocol):
             self.abort()
             return
         self._keep_alive = False
-        self.respond(status, self.server.error_body(status, message))
+        self.respond(status, body)
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self._loop.call_later(LINGER_SECONDS, self.transport.close)
@@ -368,9 +369,8 @@ class Connection(asyncio.Protocol):
 
     def cut(self) -> asyncio.Task[None] | None:
         """Abort at the end of the server; returns the task of a request that was running."""
-        task = self._task
         self.abort()
-        return task
+        return self._task
 
     def _common(self) -> bytes:
         date = self.server.date_line
@@ -395,6 +395,6 @@ class Connection(asyncio.Protocol):
         elif self._discarding:
             return
         elif self._receiving and now - self._begun_at > limits.request_seconds:
-            self._refuse(408, "The request did not arrive in time.")
+            self._refuse(*self._refused(408, "The request did not arrive in time."))
         elif not self._receiving and now - self._active_at > limits.idle_seconds:
             self.transport.close()

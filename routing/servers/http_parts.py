@@ -36,11 +36,25 @@ class Producer(Protocol):
         """Go on."""
 
 
+UNGATED_BYTES = 64 * 1024
+"""Bodies up to this are read before anybody asks who sends them."""
+
+Refused = tuple[int, bytes]
+"""Status and body of an answer that the server gives in place of a handler."""
+
+
+def _let_in(headers: dict[bytes, bytes]) -> Refused | None:
+    """Everybody may send a large body."""
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
     """Bounds of a server; `body_bytes` is asked per request because documents change it."""
 
     body_bytes: Callable[[], int]
+    gate: Callable[[dict[bytes, bytes]], Refused | None] = _let_in
+    """Asked with the headers before a large body is read, so that strangers fill no memory."""
     header_bytes: int = 64 * 1024
     idle_seconds: float = 75.0
     request_seconds: float = 120.0
@@ -50,3 +64,8 @@ class ServerLimits:
     """Bodies of all requests together that are received or being answered."""
     flush_seconds: float = 600.0
     """Time that a reader may take for the end of an answer."""
+
+    def refusal_at_gate(self, headers: dict[bytes, bytes], size: int) -> Refused | None:
+        """What the gate says of a large body, or of one whose size is not declared."""
+        is_large = size > UNGATED_BYTES or b"transfer-encoding" in headers
+        return self.gate(headers) if is_large else None

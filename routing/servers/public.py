@@ -10,7 +10,7 @@ from routing.servers.calls import COMPLETION_PATHS
 from routing.servers.documents import LoadedPool
 from routing.servers.errors import ApiError
 from routing.servers.http import Connection
-from routing.servers.http_parts import HttpRequest
+from routing.servers.http_parts import HttpRequest, Refused
 from routing.servers.proxy import EngineAnswerError
 from routing.servers.state import RouterState
 
@@ -40,6 +40,14 @@ class PublicPort:
             counts.total += 1
             counts.by_status[error.status] += 1
             _respond_error(client, error)
+
+    def gate(self, headers: dict[bytes, bytes]) -> Refused | None:
+        """Refuse a large body without a usable key before it is read."""
+        try:
+            calls.access_of(self._state, headers)
+        except ApiError as error:
+            return error.status, error.body()
+        return None
 
     async def _route(self, request: HttpRequest, client: Connection) -> None:
         path = request.path
@@ -73,7 +81,7 @@ class PublicPort:
             )
 
     def _decide(self, request: HttpRequest) -> bytes:
-        calls.access_of(self._state, request)
+        calls.access_of(self._state, request.headers)
         try:
             question = msgspec.json.decode(request.body, type=_Question)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -95,7 +103,7 @@ class PublicPort:
     def _models(self, request: HttpRequest) -> bytes:
         models = {
             model.name: _model(pool, model)
-            for pool, model in reversed(calls.access_of(self._state, request).models())
+            for pool, model in reversed(calls.access_of(self._state, request.headers).models())
         }
         name = request.path.removeprefix("/v1/models").removeprefix("/")
         if not name:

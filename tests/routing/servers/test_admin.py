@@ -5,7 +5,7 @@ import json
 import pytest
 
 from routing.core.document import encode_document
-from tests.routing.servers.client import request
+from tests.routing.servers.client import RawClient, request
 from tests.routing.servers.scripted import MODEL, SECRET, Stage, chat, document, key
 
 
@@ -147,6 +147,19 @@ async def test_without_the_token_the_admin_port_says_nothing(
     stage: Stage, method: str, path: str, headers: dict[str, str]
 ) -> None:
     answer = await request(stage.router.admin_port, method, path, b"{}", headers=headers)
+
+    assert answer.status == 401
+    assert answer.json["code"] == "not-authorized"
+
+
+async def test_a_large_document_without_the_token_is_refused_before_it_is_read(
+    stage: Stage,
+) -> None:
+    async with RawClient(stage.router.admin_port) as client:
+        await client.send(
+            b"PUT /admin/pool-document HTTP/1.1\r\nhost: t\r\ncontent-length: 4000000\r\n\r\n"
+        )
+        answer = await client.answer()
 
     assert answer.status == 401
     assert answer.json["code"] == "not-authorized"

@@ -142,6 +142,27 @@ async def test_a_body_over_the_pools_bound_is_413_declared_or_chunked(stage: Sta
     assert is_openai_error(chunked.json)
 
 
+@pytest.mark.parametrize(
+    "framing",
+    ["content-length: 1000000", "transfer-encoding: chunked"],
+    ids=["declared", "chunked"],
+)
+async def test_a_large_body_without_a_good_key_is_401_before_it_is_read(
+    stage: Stage, framing: str
+) -> None:
+    await stage.load()
+
+    async with RawClient(stage.router.port) as client:
+        head = f"POST {CHAT} HTTP/1.1\r\nhost: t\r\nauthorization: Bearer x\r\n{framing}\r\n\r\n"
+        await client.send(head.encode())
+        answer = await client.answer()
+
+    assert answer.status == 401
+    assert is_openai_error(answer.json)
+    assert answer.json["error"]["code"] == "invalid_api_key"
+    assert answer.headers["connection"] == "close"
+
+
 async def test_the_smaller_bound_of_a_pool_holds_beside_a_larger_one(stage: Stage) -> None:
     await stage.load(limits={"body_bytes": 200})
     await stage.load(
