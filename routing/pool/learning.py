@@ -7,6 +7,7 @@ from routing.core.signals import EngineSignals
 from routing.core.table import Instance
 from routing.pool.knowledge import Knowledge
 from routing.producers import trust
+from routing.producers.breakers import BEFORE_FIRST_TOKEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,9 @@ def after_first_token(known: Knowledge, lease: Lease, *, now: float) -> None:
     if not lease.destination.is_alive:
         return
     _confirm(known, lease.destination, lease)
+    if known.breakers.of(lease.destination).last_kind in BEFORE_FIRST_TOKEN:
+        # A long stream must not keep everybody else waiting for its end.
+        _close_breaker(known, lease.destination)
     done = lease.prefill_done_at
     if lease.prefill is not None and done is not None and lease.prefill.is_alive:
         row = lease.destination.row
@@ -83,6 +87,8 @@ def after_end(known: Knowledge, lease: Lease, counts: Counts, *, now: float) -> 
     request, destination = lease.request, lease.destination
     if destination.is_alive:
         _close_breaker(known, destination)
+        if lease.prefill is not None and lease.prefill.is_alive:
+            known.close_pair_breaker(lease.prefill, destination)
         if lease.first_token_at is None:
             # Not streamed: prefill and decode cannot be told apart, the cache can.
             _confirm(known, destination, lease)

@@ -22,6 +22,8 @@ THRESHOLDS: dict[str, int] = {
     "kv_transfer": 2,
 }
 """Failures in a row that open a breaker. A refused connection is certain, the others are not."""
+BEFORE_FIRST_TOKEN = ("connect", "timeout")
+"""Failures that a first token disproves; the others may come after it."""
 FIRST_OPEN_SECONDS = 1.0
 LONGEST_OPEN_SECONDS = 30.0
 

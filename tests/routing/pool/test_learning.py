@@ -76,6 +76,39 @@ def test_the_prefill_end_of_a_pair_is_the_one_that_is_trusted_or_not() -> None:
     assert state_of(router, "d")["trust"] == 1.0
 
 
+def test_an_answer_that_was_not_streamed_clears_the_pairs_failures_too() -> None:
+    router = make_router(endpoint_dict("p", role="prefill"), endpoint_dict("d", role="decode"))
+    request = make_request(LONG)
+
+    for turn in range(4):
+        router.failed("d", "kv_transfer", now=turn, prefill_id="p")
+        decision = router.decide(request, now=turn + 0.1, policy="random")
+        lease = router.begin(request, decision, now=turn + 0.1)
+        router.prefill_done(lease, now=turn + 0.2, prompt_tokens=6250, cached_tokens=0)
+        router.end(lease, now=turn + 0.9, outcome="ok", prompt_tokens=6250)
+
+    (pair,) = router.snapshot(now=5.0)["pairs"]
+    assert pair["breaker"]["state"] == "closed"
+
+
+@pytest.mark.parametrize(
+    ("kind", "times", "state"), [("connect", 1, "closed"), ("stall", 3, "half-open")]
+)
+def test_a_first_token_closes_the_breaker_of_what_it_disproves(
+    kind: Any, times: int, state: str
+) -> None:
+    router = make_router(endpoint_dict("a"))
+    for _ in range(times):
+        router.failed("a", kind, now=0.0)
+    request = make_request(LONG)
+
+    lease = router.begin(request, router.decide(request, now=5.0), now=5.0)
+    router.first_token(lease, now=5.5)
+
+    assert state_of(router, "a", now=6.0)["breaker"]["state"] == state
+    assert (router.decide(request, now=6.0).destination == "a") == (state == "closed")
+
+
 def test_bytes_per_token_and_output_length_follow_the_engines_counts() -> None:
     router = make_router(endpoint_dict("a"))
     for turn in range(3):
