@@ -99,7 +99,10 @@ class UsageViewSet(viewsets.GenericViewSet[UsageHour]):
             self.filter_queryset(self.get_queryset()), start=start, end=end
         )
         rows = selectors.usage_grouped(
-            hours, group_by=_groups(query.get("group_by", "")), granularity=_granularity(query)
+            hours,
+            group_by=_groups(query.get("group_by", "")),
+            granularity=_granularity(query),
+            limit=MAX_ROWS + 1,
         )
         if len(rows) > MAX_ROWS:
             raise TooManyRowsError(limit=MAX_ROWS)

@@ -65,10 +65,12 @@ def usage_grouped(
     *,
     group_by: Sequence[str] = (),
     granularity: str | None = None,
+    limit: int | None = None,
 ) -> list[UsageTotals]:
     """Sums per group (names of GROUPS) and per hour, day or month in UTC, in order.
 
     The sums over all groups equal the row without groups. An empty range without groups is no row.
+    At most `limit` rows come back. A day or month is complete once all of it has been delivered.
     """
     keys = list(group_by)
     if granularity:
@@ -85,10 +87,10 @@ def usage_grouped(
     }
     until = watermark()
     if keys:
-        rows = list(hours.order_by(*keys).values(*keys).annotate(**sums))
+        rows = list(hours.order_by(*keys).values(*keys).annotate(**sums)[:limit])
     else:
         rows = [row for row in [hours.order_by().aggregate(**sums)] if row["first"]]
-    return [_totals(row, group_by, until) for row in rows]
+    return [_totals(row, group_by, granularity, until) for row in rows]
 
 
 def watermark() -> datetime | None:
@@ -107,8 +109,10 @@ def watermark() -> datetime | None:
     return min(known) if known and len(known) == len(moments) else None
 
 
-def _totals(row: dict[str, Any], group_by: Sequence[str], until: datetime | None) -> UsageTotals:
-    complete = until is not None and row["latest_hour"] + HOUR <= until
+def _totals(
+    row: dict[str, Any], group_by: Sequence[str], granularity: str | None, until: datetime | None
+) -> UsageTotals:
+    end = _period_end(row, granularity)
     return UsageTotals(
         period_start=row.get("period_start"),
         group={name: row[name] for name in group_by},
@@ -118,9 +122,18 @@ def _totals(row: dict[str, Any], group_by: Sequence[str], until: datetime | None
         first_request_at=row["first"],
         last_response_at=row["last"],
         sources=sorted({row["lowest_source"], row["highest_source"]}),
-        complete=complete,
+        complete=until is not None and end <= until,
         data_quality=_quality(row),
     )
+
+
+def _period_end(row: dict[str, Any], granularity: str | None) -> datetime:
+    """End of the row's day or month, else of the latest hour in it."""
+    if granularity == "day":
+        return row["period_start"] + timedelta(days=1)  # type: ignore[no-any-return]  # a time
+    if granularity == "month":
+        return (row["period_start"] + timedelta(days=32)).replace(day=1)  # type: ignore[no-any-return]  # a time
+    return row["latest_hour"] + HOUR  # type: ignore[no-any-return]  # a time
 
 
 def _quality(row: dict[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from controlplane.metering import selectors
 from controlplane.metering.digest import from_counts
 from controlplane.metering.models import StaleHour, UsageEventRow, UsageHour
+from controlplane.telemetry.models import Evidence
 
 MAX_HOURS_PER_RUN = 200
 _KEY = ["tenant", "project", "key", "node", "role", "model", "policy"]
@@ -62,10 +63,24 @@ def recompute_usage_hour(*, pool: str, hour: datetime) -> int:
                 tpot_digest=from_counts(tpot[key]),
             )
         )
+    _delete_other_evidence(rows, pool=pool, hour=hour, source=source)
     UsageHour.objects.bulk_create(
         rows, update_conflicts=True, unique_fields=UsageHour.KEY, update_fields=_MEASURES
     )
     return len(rows)
+
+
+def _delete_other_evidence(
+    rows: list[UsageHour], *, pool: str, hour: datetime, source: str
+) -> None:
+    """Delete sums of the same events under another word: a pool that changes its engine, or is
+    gone, would count twice."""
+    keys = {tuple(getattr(row, name) for name in _KEY) for row in rows}
+    other = UsageHour.objects.filter(
+        pool=pool, hour=hour, source__in=[Evidence.MEASURED, Evidence.SIMULATED]
+    ).exclude(source=source)
+    twice = [pk for pk, *key in other.values_list("pk", *_KEY) if tuple(key) in keys]
+    UsageHour.objects.filter(pk__in=twice).delete()
 
 
 def _sums() -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 import msgspec
-from django.db import transaction
+from django.db import DataError, transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -21,6 +21,8 @@ from controlplane.metering.models import (
     UsageSegment,
 )
 from routing.core import usage
+
+DETAIL_LENGTH = 300
 
 
 class Ingested(StrEnum):
@@ -36,26 +38,47 @@ def ingest_segment(segment: usage.UsageSegment, *, now: datetime | None = None) 
     """Store the events of a segment that are not stored yet, and mark their hours as stale.
 
     A second delivery, and one that overlaps an earlier segment with equal events, adds only what is
-    missing. A wrong checksum, sequence numbers that do not fill the range, or an event that differs
-    from the stored one of its number refuse the whole segment: nothing of it is stored, and the
-    router keeps it, because what is not acknowledged is not deleted.
+    missing. A wrong checksum, sequence numbers that do not fill the range, a value that no column
+    holds, or an event that differs from the stored one of its number refuse the whole segment:
+    nothing of it is stored, and the router keeps it, because what is not acknowledged is not
+    deleted.
     """
     now = now or timezone.now()
     progress = _locked_progress(segment)
     if _is_known(segment):
         return Ingested.DUPLICATE
+    try:
+        with transaction.atomic():
+            _take(segment, now=now)
+    except _RefusedError as refusal:
+        return _refuse(segment, refusal.reason, refusal.detail, now=now)
+    except (DataError, ValueError, OverflowError, OSError) as error:
+        detail = f"An event has a value that cannot be stored: {error}"
+        return _refuse(segment, SegmentRefusal.Reason.MALFORMED, detail, now=now)
+    _advance(progress, segment)
+    return Ingested.STORED
+
+
+class _RefusedError(Exception):
+    """The segment contradicts itself or what is stored."""
+
+    def __init__(self, reason: SegmentRefusal.Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason, self.detail = reason, detail
+
+
+def _take(segment: usage.UsageSegment, *, now: datetime) -> None:
+    """Store what is missing. Raises _RefusedError, or what a value raises that no column holds."""
     fault = _fault(segment)
     if fault:
-        return _refuse(segment, *fault, now=now)
+        raise _RefusedError(*fault)
     stored = _stored_checksums(segment)
     rows = [_row(event) for event in segment.events]
     conflicts = [row.sequence for row in rows if stored.get(row.sequence, row.sha256) != row.sha256]
     if conflicts:
         detail = f"Event {conflicts[0]} and {len(conflicts) - 1} more differ from the stored ones."
-        return _refuse(segment, SegmentRefusal.Reason.CONFLICT, detail, now=now)
+        raise _RefusedError(SegmentRefusal.Reason.CONFLICT, detail)
     _store(segment, [row for row in rows if row.sequence not in stored], now=now)
-    _advance(progress, segment)
-    return Ingested.STORED
 
 
 def _locked_progress(segment: usage.UsageSegment) -> RouterProgress:
@@ -99,7 +122,7 @@ def _refuse(
         last_sequence=segment.last_sequence,
         sha256=segment.sha256[:64],
         reason=reason,
-        defaults={"detail": detail, "seen_at": now},
+        defaults={"detail": detail[:DETAIL_LENGTH], "seen_at": now},
     )
     if not created:
         SegmentRefusal.objects.filter(pk=refusal.pk).update(
@@ -125,8 +148,13 @@ def _store(segment: usage.UsageSegment, rows: Sequence[UsageEventRow], *, now: d
         defaults={"sha256": segment.sha256, "events": len(rows), "ingested_at": now},
     )
     hours = sorted({(row.pool, row.hour) for row in rows})
+    # The conflict must lock the row: a mark that is merely seen may go with a sum that does not
+    # know these events yet, and nobody would sum them.
     StaleHour.objects.bulk_create(
-        [StaleHour(pool=pool, hour=hour) for pool, hour in hours], ignore_conflicts=True
+        [StaleHour(pool=pool, hour=hour) for pool, hour in hours],
+        update_conflicts=True,
+        unique_fields=["pool", "hour"],
+        update_fields=["hour"],
     )
 
 

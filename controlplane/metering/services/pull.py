@@ -43,6 +43,9 @@ def pull_router(*, name: str, address: source.RouterAddress) -> int:
     try:
         for _ in range(MAX_PAGES):
             answer = source.fetch_segments(address, after=_read_through(name))
+            if {answer.router, *(segment.router for segment in answer.segments)} != {name}:
+                _note(name, None, error=f"It answered as {answer.router[:100]!r}, not as {name!r}.")
+                break
             outcomes = _ingest_in_order(answer)
             stored += outcomes.count(Ingested.STORED)
             taken = len(outcomes) - outcomes.count(Ingested.REFUSED)
@@ -108,7 +111,9 @@ def _note(name: str, answer: source.RouterAnswer | None, *, error: str) -> None:
     if answer is not None:
         fields |= {"pulled_at": timezone.now(), "lost_at": None, "lost_reason": ""}
         if not error:
-            fields["complete_until"] = datetime.fromtimestamp(answer.complete_until, UTC)
+            # A router whose clock is ahead cannot know what has not happened.
+            told = datetime.fromtimestamp(answer.complete_until, UTC)
+            fields["complete_until"] = min(told, timezone.now())
     if error:
         logger.warning("Usage of router %s: %s", name, error)
     RouterProgress.objects.update_or_create(router=name, defaults=fields)

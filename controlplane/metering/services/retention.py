@@ -14,7 +14,8 @@ def delete_old_events(*, now: datetime | None = None) -> int:
 
     Events of an hour that waits for its sum stay until it has been made.
     """
-    limit = (now or timezone.now()) - KEEP_EVENTS
+    # Whole hours only: half an hour of events would replace the sum of a whole one.
+    limit = ((now or timezone.now()) - KEEP_EVENTS).replace(minute=0, second=0, microsecond=0)
     waiting = StaleHour.objects.filter(hour__lt=limit).values("hour")
     deleted, _ = UsageEventRow.objects.filter(ended_at__lt=limit).exclude(hour__in=waiting).delete()
     return deleted

@@ -1,6 +1,6 @@
 """Who sees which usage, and sums that equal the whole."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -73,6 +73,37 @@ def test_usage_is_complete_when_every_router_has_delivered_beyond_it() -> None:
     late.lost_at = end
     late.save()
     assert complete()
+
+
+@pytest.mark.parametrize(
+    ("granularity", "end"),
+    [
+        ("hour", HOUR + timedelta(hours=1)),
+        ("day", HOUR.replace(hour=0) + timedelta(days=1)),
+        ("month", datetime(2026, 12, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_running_day_or_month_is_not_complete(granularity: str, end: datetime) -> None:
+    make_usage_hour()
+    progress = RouterProgress.objects.create(router="r1", complete_until=end - timedelta(seconds=1))
+
+    def complete() -> bool:
+        (row,) = selectors.usage_grouped(UsageHour.objects.all(), granularity=granularity)
+        return row.complete
+
+    assert not complete()
+    progress.complete_until = end
+    progress.save()
+    assert complete()
+
+
+def test_no_more_rows_are_read_than_were_asked_for() -> None:
+    for number in range(4):
+        make_usage_hour(project=f"p{number}")
+
+    rows = selectors.usage_grouped(UsageHour.objects.all(), group_by=["project"], limit=3)
+
+    assert len(rows) == 3
 
 
 def test_figures_that_are_not_the_engines_say_so() -> None:

@@ -6,12 +6,15 @@ import pytest
 
 from controlplane.metering import digest, services
 from controlplane.metering.models import StaleHour, UsageHour
+from controlplane.serving.models import Pool
+from tests.controlplane.finance.rows import make_pool
 from tests.controlplane.metering.rows import (
     AT,
     HOUR,
     make_event,
     make_events,
     make_segment,
+    make_usage_hour,
     unchanging,
 )
 
@@ -91,3 +94,17 @@ def test_hours_of_another_pool_are_left_alone() -> None:
     services.recompute_usage_hour(pool="other", hour=HOUR + timedelta(hours=1))
 
     assert UsageHour.objects.get().pool == "granite"
+
+
+def test_a_pool_that_changes_its_engines_does_not_count_twice() -> None:
+    pool = make_pool(engine="simulated")
+    make_usage_hour(source="simulated", project="of-the-history")
+    ingest(*make_events(1, 4))
+    Pool.objects.filter(pk=pool.pk).update(engine="vllm")
+
+    ingest(*make_events(5, 6))
+
+    rows = UsageHour.objects.values_list("project", "source", "requests")
+    assert ("chat", "measured", 6) in rows
+    assert [source for project, source, _ in rows if project == "chat"] == ["measured"]
+    assert "of-the-history" in {project for project, _, _ in rows}

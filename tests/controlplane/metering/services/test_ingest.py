@@ -1,8 +1,10 @@
 """A segment counts once, whatever happens on the way."""
 
+import threading
 from datetime import timedelta
 
 import pytest
+from django.db import connection, transaction
 
 from controlplane.metering import services
 from controlplane.metering.models import (
@@ -10,6 +12,7 @@ from controlplane.metering.models import (
     SegmentRefusal,
     StaleHour,
     UsageEventRow,
+    UsageHour,
     UsageSegment,
 )
 from controlplane.metering.services import Ingested
@@ -121,3 +124,50 @@ def test_of_six_deliveries_at_once_one_is_stored(at_the_same_time: object) -> No
 
     assert stored_numbers() == list(range(1, 21))
     assert UsageSegment.objects.get().events == 20
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"ended_at": 1e30},
+        {"ended_at": -1e30},
+        {"request_id": "x" * 300},
+        {"tenant": "a\0b"},
+        {"completion_tokens": 2**70},
+    ],
+    ids=["after-the-calendar", "before-it", "too-long", "nul", "too-large"],
+)
+def test_an_event_that_no_column_holds_refuses_its_segment_and_harms_no_other(
+    wrong: dict[str, object],
+) -> None:
+    outcome = services.ingest_segment(make_segment([make_event(1), make_event(2, **wrong)]))
+
+    assert outcome is Ingested.REFUSED
+    assert stored_numbers() == []
+    assert SegmentRefusal.objects.get().reason == "malformed"
+    assert services.ingest_segment(make_segment(make_events(1, 2))) is Ingested.STORED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_sum_does_not_take_the_mark_of_events_it_cannot_see_yet() -> None:
+    services.ingest_segment(make_segment(make_events(1, 2)))
+    stored, may_commit = threading.Event(), threading.Event()
+
+    def ingest_slowly() -> None:
+        with transaction.atomic():
+            services.ingest_segment(make_segment(make_events(3, 5)))
+            stored.set()
+            may_commit.wait(20)
+        connection.close()
+
+    worker = threading.Thread(target=ingest_slowly)
+    worker.start()
+    assert stored.wait(20)
+
+    meanwhile = services.recompute_stale_hours()
+    may_commit.set()
+    worker.join()
+    services.recompute_stale_hours()
+
+    assert meanwhile == 0
+    assert UsageHour.objects.get().requests == 5

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 import pytest
+from django.utils import timezone
 
 from controlplane.common.permissions import NotPermittedError
 from controlplane.metering import services
@@ -29,6 +30,7 @@ class RouterSpool(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _AdminPort)
         self.segments: list[UsageSegment] = []
         self.acknowledged: list[int] = []
+        self.complete_until = 1_796_000_000.0
         self.stored_at_acknowledge: list[int] = []
 
     @property
@@ -52,7 +54,7 @@ class _AdminPort(BaseHTTPRequestHandler):
             "router": "r1",
             "segments": msgspec.to_builtins(found[: min(limit, 2)]),
             "closed_through": closed,
-            "complete_until": 1_796_000_000.0,
+            "complete_until": self.server.complete_until,
         }
         return self._answer(200, json.dumps(body).encode())
 
@@ -174,3 +176,26 @@ def test_a_lost_router_no_longer_holds_usage_back() -> None:
 
     assert progress.lost_at is not None
     assert progress.lost_reason == "disk destroyed"
+
+
+def test_a_router_speaks_for_itself_only(spool: RouterSpool) -> None:
+    spool.segments = [make_segment(make_events(1, 9))]
+
+    stored = services.pull_router(name="r2", address=spool.address)
+
+    assert (stored, UsageEventRow.objects.count()) == (0, 0)
+    assert spool.acknowledged == []
+    assert RouterProgress.objects.get().last_error == "It answered as 'r1', not as 'r2'."
+
+
+def test_a_router_whose_clock_is_ahead_completes_no_future(
+    spool: RouterSpool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = timezone.now()
+    monkeypatch.setattr(spool, "complete_until", before.timestamp() + 10**6)
+
+    services.pull_router(name="r1", address=spool.address)
+
+    complete_until = RouterProgress.objects.get().complete_until
+    assert complete_until is not None
+    assert before <= complete_until <= timezone.now()

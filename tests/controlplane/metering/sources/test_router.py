@@ -56,7 +56,20 @@ def test_segments_come_back_as_they_were_written(port: ThreadingHTTPServer) -> N
 
 @pytest.mark.parametrize(
     ("body", "why"),
-    [(b"<html>", "cannot be read"), (b'{"router": "r1"}', "cannot be read")],
+    [
+        (b"<html>", "cannot be read"),
+        (b'{"router": "r1"}', "cannot be read"),
+        (
+            b'{"router": "r1", "segments": [], "closed_through": 0, "complete_until": 1e300}',
+            "complete_until is no time",
+        ),
+        (
+            b'{"router": "r1", "segments": [{"router": "r1", "first_sequence": 1, "last_sequence": '
+            b'9223372036854775808, "sha256": "", "events": []}], "closed_through": 0, '
+            b'"complete_until": 1}',
+            "sequence number is impossible",
+        ),
+    ],
 )
 def test_an_answer_of_another_form_is_no_answer(
     port: ThreadingHTTPServer, body: bytes, why: str
@@ -72,3 +85,12 @@ def test_an_answer_without_end_is_cut(
 
     with pytest.raises(router.RouterUnreachableError, match="larger than 1000 bytes"):
         fetch(port, b"x" * 100_000)
+
+
+def test_an_answer_that_drips_is_cut(
+    port: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(router, "TOTAL_SECONDS", -1.0)
+
+    with pytest.raises(router.RouterUnreachableError, match="was not there after"):
+        fetch(port, b"{}")
