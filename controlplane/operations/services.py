@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import F, Model, Q
 from django.utils import timezone
 
@@ -110,6 +110,8 @@ def step(operation: Operation, name: str) -> Iterator[OperationStep]:
     except OperationLostError:
         raise
     except Exception as error:
+        if not isinstance(error, DomainError):
+            logger.warning("Step %s of operation %s failed", name, operation.pk, exc_info=error)
         _finish(operation, row, StepState.FAILED, detail=_sentence(error))
         raise
     _finish(operation, row, StepState.SUCCEEDED, detail=row.detail)
@@ -141,7 +143,10 @@ def succeed(operation: Operation, *, result: Mapping[str, Any] | None = None) ->
 
 def fail(operation: Operation, error: BaseException) -> None:
     """End badly, with a problem document that a person can read."""
-    logger.warning("Operation %s (%s) failed: %s", operation.pk, operation.kind, error)
+    traceback = None if isinstance(error, DomainError) else error
+    logger.warning(
+        "Operation %s (%s) failed: %s", operation.pk, operation.kind, error, exc_info=traceback
+    )
     _end(operation, State.FAILED, error=_problem(error))
 
 
@@ -260,7 +265,7 @@ def _problem(error: BaseException) -> dict[str, Any]:
     if isinstance(error, DomainError):
         return {
             "code": error.code, "title": str(error.title), "status": int(error.status),
-            "detail": str(error), "hint": str(error.hint),
+            "detail": str(error), "hint": error.advice,
         }  # fmt: skip
     return {"code": "internal-error", "status": 500, "detail": _sentence(error)}
 
@@ -268,4 +273,7 @@ def _problem(error: BaseException) -> dict[str, Any]:
 def _sentence(error: BaseException) -> str:
     if isinstance(error, DomainError):
         return str(error)[:DETAIL_LENGTH]
+    if isinstance(error, DatabaseError):
+        # Its text is SQL and values of rows, which whoever watches the operation may not see.
+        return f"{type(error).__name__}: the log of the worker says more."
     return f"{type(error).__name__}: {error}"[:DETAIL_LENGTH]

@@ -12,7 +12,6 @@ from django.utils import timezone
 from controlplane.telemetry.models import (
     EngineHour,
     EngineSample,
-    Evidence,
     ScrapeTarget,
     UtilisationHour,
 )
@@ -174,7 +173,7 @@ def _accelerator_hour(
         ),
         role=latest.role,
         pool=latest.pool,
-        source=latest.source if rows else Evidence.MEASURED,
+        source=latest.source,
         not_scraped_since=None if rows else latest.failing_since,
     )
 

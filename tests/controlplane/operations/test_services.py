@@ -128,6 +128,29 @@ def test_a_step_that_fails_keeps_its_sentence_and_lets_the_error_go_on() -> None
     assert (step.state, step.detail) == ("failed", "ValueError: no route")
 
 
+def test_what_the_database_says_stays_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    operation, secret = claimed(), "Key (serial)=(A17) already exists"
+
+    with pytest.raises(IntegrityError), services.step(operation, "a"):
+        raise IntegrityError(secret)
+    services.fail(operation, IntegrityError(secret))
+
+    operation.refresh_from_db()
+    step = operation.steps.get(name="a")
+    assert step.detail == "IntegrityError: the log of the worker says more."
+    assert operation.error["detail"] == step.detail
+    assert caplog.text.count(secret) >= 2
+
+
+def test_the_hint_of_a_failure_is_filled_in() -> None:
+    operation = claimed()
+
+    services.fail(operation, NotPermittedError(action="x.y", roles="finance"))
+
+    operation.refresh_from_db()
+    assert operation.error["hint"] == "Roles that have it: finance."
+
+
 def test_the_end_is_heard_and_final() -> None:
     operation = claimed(subject=make_tenant())
 

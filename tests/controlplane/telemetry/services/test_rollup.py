@@ -53,6 +53,7 @@ def test_an_engine_that_is_silent_is_not_idle() -> None:
     assert row.utilisation is None
     assert (row.samples, row.expected_samples) == (0, 720)
     assert row.not_scraped_since == since
+    assert row.source == "simulated"
     assert EngineHour.objects.count() == 0
 
 
