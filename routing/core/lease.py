@@ -58,12 +58,9 @@ class Lease:
     output_tokens: int
     """Expected output."""
     holdings: tuple[Holding, ...] = ()
-    generated: int = 0
     prefill_done_at: float | None = None
     first_token_at: float | None = None
     is_open: bool = True
-    prefill_prompt_tokens: int | None = None
-    prefill_cached_tokens: int | None = None
     at_begin: dict[str, float] = field(default_factory=dict)
     """Load found at the start; speeds are learned against it."""
     at_first_token: dict[str, float] = field(default_factory=dict)

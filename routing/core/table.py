@@ -95,6 +95,9 @@ class EndpointTable:
     reported_capacity_tokens: Floats
     capacity_tokens: Floats
     """KV tokens: what the engine reports, else the document; NaN if neither does."""
+    block_tokens: Floats
+    """Tokens per cache block: what the engine reports (plugins force their own), else the document.
+    """
     # What this router knows.
     trust: Floats
     open_until: Floats
@@ -174,11 +177,18 @@ class EndpointTable:
             getattr(self, name)[here] = getattr(old, name)[there]
         known = ~np.isnan(self.reported_capacity_tokens)
         self.capacity_tokens[known] = self.reported_capacity_tokens[known]
+        known = ~np.isnan(self.reported_block_tokens)
+        self.block_tokens[known] = self.reported_block_tokens[known]
 
     def report_capacity(self, row: int, tokens: int) -> None:
         """The engine's own figure, which goes before the document's."""
         self.reported_capacity_tokens[row] = tokens
         self.capacity_tokens[row] = tokens
+
+    def report_block_size(self, row: int, tokens: int) -> None:
+        """The engine's own figure, which goes before the document's."""
+        self.reported_block_tokens[row] = tokens
+        self.block_tokens[row] = tokens
 
     def integrate(self, row: int, now: float) -> None:
         """Bring the time integrals of one row up to `now`, before its counts change."""

@@ -4,13 +4,11 @@ When the chosen endpoint has the role decode and a pair is allowed, the prefill 
 by the same rule.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from routing.core.table import EndpointTable
-
-Rank = Callable[[Sequence[int]], list[int]]
 
 
 class Baselines:

@@ -144,8 +144,10 @@ class Knowledge:
         """Tokens of the prompt that each endpoint is believed to hold."""
         parsed, table = request.parsed, self.table
         depths = self.index.match(parsed.block_keys.tolist())[table.slots]
+        # Engines reuse whole blocks of their own size; half a token forgives rounding.
+        blocks = np.floor((depths * parsed.chunk_tokens + 0.5) / table.block_tokens)
         # An engine always computes the last token itself.
-        indexed = np.minimum(depths * parsed.chunk_tokens, parsed.prompt_tokens - 1.0)
+        indexed = np.minimum(blocks * table.block_tokens, parsed.prompt_tokens - 1.0)
         return Hits(indexed=indexed, trusted=indexed * table.trust)
 
     def close_pair_breaker(self, prefill: Instance, decode: Instance) -> None:

@@ -47,8 +47,6 @@ def after_prefill(
 ) -> None:
     """The prefill end has the prompt; its speed and its trust are learned."""
     lease.prefill_done_at = now
-    lease.prefill_prompt_tokens = prompt_tokens
-    lease.prefill_cached_tokens = cached_tokens
     known.leases.prompt_done(known.table, lease, now=now)
     prefill = lease.prefill
     if prefill is None or not prefill.is_alive:

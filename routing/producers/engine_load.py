@@ -33,7 +33,7 @@ class EngineLoad:
         if signals.kv_capacity_tokens is not None:
             table.report_capacity(row, signals.kv_capacity_tokens)
         if signals.block_size_tokens is not None:
-            table.reported_block_tokens[row] = signals.block_size_tokens
+            table.report_block_size(row, signals.block_size_tokens)
         self._observe_others(table, instance, signals)
         started, known = signals.process_start, self._started.get(instance)
         if started is None:

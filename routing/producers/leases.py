@@ -107,7 +107,6 @@ class LeaseBook:
 
     def tokens(self, table: EndpointTable, lease: Lease, count: int) -> None:
         """Count output; what is still expected shrinks by it."""
-        lease.generated += count
         lease.holdings[0].reduce(table, "remaining_tokens", count)
 
     def end(self, table: EndpointTable, lease: Lease, *, now: float, is_answered: bool) -> bool:

@@ -39,11 +39,6 @@ class PrefixIndex:
         self._masks: dict[int, int] = {}
         self._slots: list[_Holdings | None] = []
 
-    @property
-    def slot_count(self) -> int:
-        """Length of the arrays that `match` returns."""
-        return len(self._slots)
-
     def entries(self, slot: int) -> int:
         """Blocks believed to be at an instance."""
         holdings = self._slots[slot]
@@ -81,7 +76,7 @@ class PrefixIndex:
         self._slots[slot] = None
 
     def match(self, keys: Sequence[int]) -> Floats:
-        """How many leading blocks each slot holds, shape `(slot_count,)`."""
+        """How many leading blocks each slot holds, shape `(slots,)`."""
         depths: Floats = np.zeros(len(self._slots))
         if not keys:
             return depths

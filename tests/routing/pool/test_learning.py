@@ -36,6 +36,21 @@ def test_another_process_start_in_the_metrics_empties_the_believed_cache() -> No
     assert restarted == 0
 
 
+def test_lesson_w09_hits_count_in_the_blocks_that_the_engine_reports() -> None:
+    router = make_router(endpoint_dict("a"))
+    request = make_request("word " * 150)
+    serve(router, request, now=0.0)
+
+    small = router.decide(request, now=1.0).predicted.hit_tokens
+    router.observe("a", EngineSignals(block_size_tokens=128), now=1.0)
+    large = router.decide(request, now=1.0).predicted.hit_tokens
+    router.observe("a", EngineSignals(block_size_tokens=256), now=1.0)
+    none = router.decide(request, now=1.0).predicted.hit_tokens
+
+    # 190 tokens are two chunks of 64 tokens.
+    assert (small, large, none) == (128, 128, 0)
+
+
 def test_trust_falls_when_predicted_hits_do_not_come() -> None:
     router = make_router(endpoint_dict("a"))
     request = make_request(LONG)
