@@ -186,7 +186,7 @@ class UnsupportedMediaTypeError(DomainError):
     status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
     title = _("No such format")
     message = _("The body is in a format that cannot be read here.")
-    hint = _("Send application/json.")
+    hint = _("Allowed: {allowed}.")
 
 
 class TooFastError(DomainError):

@@ -33,7 +33,6 @@ _TRANSLATIONS: tuple[tuple[type[Exception], type[DomainError]], ...] = (
     (django_exceptions.PermissionDenied, errors.ForbiddenError),
     (exceptions.MethodNotAllowed, errors.MethodNotAllowedError),
     (exceptions.NotAcceptable, errors.NotAcceptableError),
-    (exceptions.UnsupportedMediaType, errors.UnsupportedMediaTypeError),
     (exceptions.ParseError, RequestError),
     (django_exceptions.BadRequest, RequestError),
     (django_exceptions.SuspiciousOperation, RequestError),
@@ -43,6 +42,8 @@ Problem = dict[str, Any]
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """The answer to an exception in a view; services roll back what they wrote."""
+    if isinstance(error, exceptions.UnsupportedMediaType):
+        error = errors.UnsupportedMediaTypeError(allowed=_media_types(context.get("view")))
     problem = problem_of(error)
     if problem["status"] == HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.error("Unexpected error in %s", context.get("view"), exc_info=error)
@@ -93,6 +94,11 @@ def _translated(error: Exception) -> DomainError:
         if isinstance(error, kind):
             return translation()
     return errors.InternalError()
+
+
+def _media_types(view: Any) -> str:
+    """Formats that the view reads."""
+    return ", ".join(parser.media_type for parser in view.get_parsers())
 
 
 def _validation(faults: pointers.Faults) -> DomainError:

@@ -77,6 +77,7 @@ def test_an_empty_body_and_json_are_refused(client: APIClient) -> None:
         "/api/v1/imports", {}, format="json", headers={"Idempotency-Key": "key-of-json"}
     )
     assert (json.status_code, json.json()["code"]) == (415, "unsupported-media-type")
+    assert json.json()["hint"] == "Allowed: text/csv."
 
 
 def test_a_body_over_the_limit_is_413(client: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
