@@ -84,12 +84,10 @@ run-router: $(VENV)/.run-installed ## A router; NAME, PORT and ADMIN_PORT can be
 system-packages:
 	@.ci/system-packages
 
-# Exit code 5 of pytest: no test of that kind in TEST, which is no failure of a part.
 .PHONY: test
 test: system-packages setup ## Run the whole test suite (set-up included); TEST=path for a part
 	$(BIN)/python -m controlplane.config.embedded start
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "not processes and not browser" $(TEST) || { [ $$? -eq 5 ] && [ "$(TEST)" != tests ]; }
-	$(BIN)/python -m pytest -q -m "processes or browser" $(TEST) || { [ $$? -eq 5 ] && [ "$(TEST)" != tests ]; }
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup $(TEST)
 
 .PHONY: check
 check: setup ## Format, lint, types, import contracts, migrations, templates, translations, schema, architecture

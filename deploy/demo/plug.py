@@ -50,7 +50,8 @@ def _engine(engine_host_url: str, token: str) -> str:
 def _program(name: str) -> Callable[[str, str], str]:
     def end(_engine_host_url: str, _token: str) -> str:
         try:
-            supervision.connect(supervision.current_socket()).signalProcess(name, "KILL")
+            with supervision.connected(supervision.current_socket()) as remote:
+                remote.signalProcess(name, "KILL")
         except Fault as fault:
             raise NothingToEndError(f"{name} does not run.") from fault
         return name

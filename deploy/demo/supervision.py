@@ -6,7 +6,8 @@ import subprocess  # fixed program, no shell
 import sys
 import time
 import xmlrpc.client
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,8 +120,9 @@ class Supervision:
 
     def start_programs(self, names: Iterable[str]) -> None:
         """Start programs without waiting for each to be up."""
-        for name in names:
-            self._remote.startProcess(name, WITHOUT_WAITING)
+        with connected(self.socket) as remote:
+            for name in names:
+                remote.startProcess(name, WITHOUT_WAITING)
 
     def _answers(self) -> bool:
         if self._process is not None and self._process.poll() is not None:
@@ -128,20 +130,20 @@ class Supervision:
             raise SupervisionError("supervisord ended at once: " + " / ".join(last))
         return _answers(self.socket)
 
-    @property
-    def _remote(self) -> Any:
-        return connect(self.socket)
-
 
 class SupervisionError(Exception):
     """The demo's processes could not be started or stopped."""
 
 
-def connect(path: Path) -> Any:
-    """Supervisord's remote calls over its socket."""
+@contextmanager
+def connected(path: Path) -> Iterator[Any]:
+    """Supervisord's remote calls over its socket, inside the block."""
     transport = SupervisorTransport(None, None, serverurl=f"unix://{path}")
     proxy: Any = xmlrpc.client.ServerProxy("http://supervisor", transport=transport)
-    return proxy.supervisor
+    try:
+        yield proxy.supervisor
+    finally:
+        transport.close()
 
 
 def current_socket() -> Path:
@@ -181,7 +183,8 @@ def _answers(path: Path) -> bool:
     if not path.exists():
         return False
     try:
-        return connect(path).getState()["statename"] == "RUNNING"
+        with connected(path) as remote:
+            return bool(remote.getState()["statename"] == "RUNNING")
     except (OSError, xmlrpc.client.Error):
         return False
 

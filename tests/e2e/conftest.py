@@ -2,16 +2,23 @@
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.e2e.stack import Demo
 
+HERE = Path(__file__).parent
 CHROMIUM_FLAGS = [
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--no-sandbox",
 ]  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of the demo begin first: they take longest, in one of the processes."""
+    items.sort(key=lambda item: HERE != item.path.parent)
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,8 @@ from typing import Any
 
 import httpx
 
+from deploy.demo.supervision import connected
+
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "granite-4.1-8b"
 PORTS = ("DEMO_WEB_PORT", "DEMO_ENGINE_HOST_PORT", "DEMO_ROUTER_A_PORT", "DEMO_ROUTER_B_PORT",
@@ -100,11 +102,11 @@ class Demo:
 
     def pid_of(self, program: str) -> int:
         """Process id of a program under the demo's supervisor."""
-        return int(self._supervisor().getProcessInfo(program)["pid"])
+        return int(self._process_info(program)["pid"])
 
     def is_running(self, program: str) -> bool:
         """True while the supervisor sees the program up."""
-        return self._supervisor().getProcessInfo(program)["statename"] == "RUNNING"
+        return bool(self._process_info(program)["statename"] == "RUNNING")
 
     @property
     def key(self) -> str:
@@ -112,6 +114,13 @@ class Demo:
         found = re.search(r"Bearer (csk_\S+)'", self.output.read_text())
         assert found is not None
         return found[1]
+
+    def answers(self) -> bool:
+        """True while the console answers."""
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=2.0).status_code == 200
+        except httpx.HTTPError:
+            return False
 
     def password(self, username: str) -> str:
         """The password that the demo prints for a person."""
@@ -125,10 +134,9 @@ class Demo:
             self._people[username] = Person(self.url, username, self.password(username))
         return self._people[username]
 
-    def _supervisor(self) -> Any:
-        from deploy.demo import supervision
-
-        return supervision.connect(self._socket())
+    def _process_info(self, program: str) -> dict[str, Any]:
+        with connected(self._socket()) as remote:
+            return dict(remote.getProcessInfo(program))
 
     def _socket(self) -> Path:
         found = re.search(
@@ -148,7 +156,13 @@ class Person:
     """A person's session with the console and, through it, the API."""
 
     def __init__(self, url: str, username: str, password: str) -> None:
-        self._client = httpx.Client(base_url=url, timeout=20.0, follow_redirects=True)
+        # No connection is kept: one to a killed process would answer the next request with a reset.
+        self._client = httpx.Client(
+            base_url=url,
+            timeout=30.0,
+            follow_redirects=True,
+            limits=httpx.Limits(max_keepalive_connections=0),
+        )
         page = self._client.get("/login").text
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
         assert token is not None

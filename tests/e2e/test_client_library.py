@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.stack import MODEL, Demo
 
-pytestmark = [pytest.mark.processes]
+pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("demo")]
 HELLO = [{"role": "user", "content": "Which accelerators are there?"}]
 
 

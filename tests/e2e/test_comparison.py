@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.stack import Demo
 
-pytestmark = [pytest.mark.processes]
+pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("demo")]
 
 
 def test_tokens_of_the_routers_equal_those_of_the_engines(demo: Demo) -> None:

@@ -5,12 +5,13 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.e2e.stack import Demo, Person, until
 from tests.e2e.traffic import Traffic
 
-pytestmark = [pytest.mark.processes]
+pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("demo")]
 NODE = "gpu-kr-02"
 PROGRAMS = {"worker": "worker", "router": "router-a", "web": "web", "valkey": "valkey"}
 
@@ -26,6 +27,7 @@ def test_a_change_ends_the_same_when_a_process_is_killed(
     with Traffic(demo, tmp_path / "load.json") as traffic:
         until(lambda: _is_under_way(operator, plan), seconds=60, what="the first wave")
         _kill(demo, victim)
+        until(demo.answers, seconds=60, what="the console")
         until(lambda: _state(operator, plan) == "succeeded", seconds=180, what="the change's end")
         other = demo.router_state("router-b")["requests"]["total"]
         until(
@@ -70,7 +72,7 @@ def _waves(operator: Person, plan: str) -> list[dict[str, Any]]:
 def _state(person: Person, plan: str) -> str | None:
     try:
         return str(person.get(f"/change-plans/{plan}")["status"]["state"])
-    except (OSError, AssertionError):
+    except (httpx.HTTPError, AssertionError):
         return None  # the console is the one that was killed
 
 

@@ -11,7 +11,11 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.e2e.stack import MODEL, Demo, Person, until
 from tests.e2e.traffic import Traffic
 
-pytestmark = [pytest.mark.processes, pytest.mark.browser]
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.browser,
+    pytest.mark.xdist_group("demo"),
+]
 NODE = "gpu-kr-01"
 WAIT_MS = 180_000
 
@@ -27,7 +31,7 @@ def test_prefill_becomes_decode_and_goes_back_without_a_failed_request(
         page = _propose(demo, olga)
         _approve(andrea, page.url)
         _apply(page)
-        expect(page.locator("h1")).to_contain_text("succeeded", timeout=WAIT_MS)
+        expect(page.locator("#change-state")).to_contain_text("succeeded", timeout=WAIT_MS)
     after = _engines(demo)
 
     assert there.result["failed"] == 0
@@ -44,7 +48,7 @@ def test_prefill_becomes_decode_and_goes_back_without_a_failed_request(
     with Traffic(demo, tmp_path / "back.json") as back:
         page.locator("textarea[name=note]").fill("Test: the old roles were better.")
         page.get_by_role("button", name="Roll back").click()
-        expect(page.locator("h1")).to_contain_text("rolled back", timeout=WAIT_MS)
+        expect(page.locator("#change-state")).to_contain_text("rolled back", timeout=WAIT_MS)
 
     assert back.result["failed"] == 0
     assert {engine["role"] for engine in _engines(demo).values()} == {"prefill"}
@@ -76,14 +80,15 @@ def _propose(demo: Demo, context: BrowserContext) -> Page:
     page = context.pages[0]
     page.goto("/serving/changes/add")
     page.locator("tr", has=page.get_by_text(NODE, exact=True)).locator("input[name=node]").check()
-    page.locator("select[name=pool]").select_option(label=re.compile("Granite"))  # type: ignore[arg-type]
+    pool = page.locator("select[name=pool] option", has_text=re.compile("granite", re.I))
+    page.locator("select[name=pool]").select_option(pool.get_attribute("value"))
     page.locator("[name=role]").select_option("decode")
     page.locator("[name=per_wave]").fill("1")
     page.locator("[name=soak_seconds]").fill("2")
     page.locator("[name=reason]").fill("Test: decode is the bottleneck.")
     page.get_by_role("button", name="Make plan").click()
     page.get_by_role("button", name="Propose").click()
-    expect(page.locator("h1")).to_contain_text("proposed")
+    expect(page.locator("#change-state")).to_contain_text("proposed")
     return page
 
 
@@ -91,13 +96,13 @@ def _approve(context: BrowserContext, address: str) -> None:
     page = context.pages[0]
     page.goto(address)
     page.get_by_role("button", name="Approve").click()
-    expect(page.locator("h1")).to_contain_text("approved")
+    expect(page.locator("#change-state")).to_contain_text("approved")
 
 
 def _apply(page: Page) -> None:
     page.reload()
     page.get_by_role("button", name="Apply").click()
-    expect(page.locator("h1")).to_contain_text(re.compile("applying|succeeded"))
+    expect(page.locator("#change-state")).to_contain_text(re.compile("applying|succeeded"))
 
 
 def _engines(demo: Demo) -> dict[str, dict[str, Any]]:
