@@ -7,10 +7,15 @@ from typing import Any
 
 from django.db.models import Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import TruncDay, TruncHour, TruncMonth
-from django.utils import timezone
 
 from controlplane.common import permissions
-from controlplane.metering.models import Reconciliation, RouterProgress, UsageHour, UsageSegment
+from controlplane.metering.models import (
+    Reconciliation,
+    RouterProgress,
+    SegmentRefusal,
+    UsageHour,
+    UsageSegment,
+)
 from controlplane.serving.models import Router
 from controlplane.tenancy.models import User
 
@@ -53,6 +58,16 @@ def usage_hours_for_viewer(user: User) -> QuerySet[UsageHour]:
 def segments_for_viewer(user: User) -> QuerySet[UsageSegment]:
     """Segments of routers; tenants see none."""
     return permissions.restrict(UsageSegment.objects.all(), user, "metering.view_usagesegment")
+
+
+def routers_for_viewer(user: User) -> QuerySet[RouterProgress]:
+    """How far routers are read; tenants see none."""
+    return permissions.restrict(RouterProgress.objects.all(), user, "metering.view_routerprogress")
+
+
+def refusals_for_viewer(user: User) -> QuerySet[SegmentRefusal]:
+    """Segments that were refused; tenants see none."""
+    return permissions.restrict(SegmentRefusal.objects.all(), user, "metering.view_segmentrefusal")
 
 
 def reconciliations_for_viewer(user: User) -> QuerySet[Reconciliation]:
@@ -151,8 +166,3 @@ def usage_between(
 ) -> QuerySet[UsageHour]:
     """Hours in [start, end)."""
     return hours.filter(Q(hour__gte=start) & Q(hour__lt=end))
-
-
-def running_month(now: datetime | None = None) -> datetime:
-    """Start of the running UTC month."""
-    return (now or timezone.now()).replace(day=1, hour=0, minute=0, second=0, microsecond=0)

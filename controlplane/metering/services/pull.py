@@ -17,6 +17,10 @@ from controlplane.tenancy.models import User
 
 logger = logging.getLogger(__name__)
 
+REFUSED = (
+    "The segment from event {first} on was refused: see usage-refusals for the reason, mend the"
+    " router, or skip the segment."
+)
 MAX_PAGES = 20
 """Pages per router and run; what is left comes with the next run."""
 
@@ -54,7 +58,7 @@ def pull_router(*, name: str, address: source.RouterAddress) -> int:
                 source.acknowledge(address, sequence=last)
             if Ingested.REFUSED in outcomes:
                 first = answer.segments[taken].first_sequence
-                _note(name, answer, error=f"The segment from event {first} on was refused.")
+                _note(name, answer, error=REFUSED.format(first=first))
                 break
             if not answer.segments or _read_through(name) >= answer.closed_through:
                 _note(name, answer, error="")
@@ -76,9 +80,14 @@ def _ingest_in_order(answer: source.RouterAnswer) -> list[Ingested]:
 
 @transaction.atomic
 def declare_router_lost(*, router: str, actor: User, reason: str) -> RouterProgress:
-    """Go on without what a router has not delivered; its hours then count as complete, flagged."""
+    """Go on without what a router has not delivered; its hours then count as complete, flagged.
+
+    A second call changes nothing.
+    """
     progress = RouterProgress.objects.select_for_update(no_key=True).get(router=router)
     permissions.require(actor, "metering.change_routerprogress", progress)
+    if progress.lost_at is not None:
+        return progress
     progress.lost_at, progress.lost_reason = timezone.now(), reason
     progress.save(update_fields=["lost_at", "lost_reason", "updated_at"])
     audit.record(actor=actor, action="router.declare_lost", subject=progress, reason=reason)

@@ -1,4 +1,4 @@
-"""Usage, segments and reconciliations in the API: read only."""
+"""Usage and reconciliations in the API: read only."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,23 +7,18 @@ from django.db.models import Count, Q, Sum
 from django.utils import timezone
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
-from rest_framework import mixins, serializers, viewsets
+from rest_framework import serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from controlplane.common.http import ApiRequest
 from controlplane.metering import digest, selectors
+from controlplane.metering.api.reads import Reads
 from controlplane.metering.errors import GroupingError, TooManyRowsError
-from controlplane.metering.models import Reconciliation, UsageHour, UsageSegment
+from controlplane.metering.models import Reconciliation, UsageHour
 from controlplane.telemetry import periods
 
 MAX_ROWS = 10_000
-
-
-class Reads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Any]):
-    """A list and its rows."""
-
-    request: ApiRequest
 
 
 class UsageOutput(serializers.Serializer[Any]):
@@ -187,38 +182,6 @@ class UsageHourViewSet(Reads):
     def get_queryset(self) -> Any:
         """What the caller may see."""
         return selectors.usage_hours_for_viewer(self.request.user)
-
-
-class UsageSegmentOutput(serializers.ModelSerializer[UsageSegment]):
-    """A run of events that was taken."""
-
-    class Meta:
-        model = UsageSegment
-        read_only_fields = fields = [
-            "id", "router", "first_sequence", "last_sequence", "sha256", "events", "ingested_at",
-        ]  # fmt: skip
-
-
-class UsageSegmentFilter(filters.FilterSet):
-    router = filters.CharFilter()
-
-    class Meta:
-        model = UsageSegment
-        fields: list[str] = []
-
-
-class UsageSegmentViewSet(Reads):
-    """What was taken from routers."""
-
-    queryset = UsageSegment.objects.none()
-    serializer_class = UsageSegmentOutput
-    filterset_class = UsageSegmentFilter
-    ordering = ("router", "-first_sequence")
-    sort_fields = {"ingested_at": "ingested_at"}
-
-    def get_queryset(self) -> Any:
-        """What the caller may see."""
-        return selectors.segments_for_viewer(self.request.user)
 
 
 class ReconciliationOutput(serializers.ModelSerializer[Reconciliation]):
