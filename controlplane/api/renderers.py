@@ -41,13 +41,6 @@ class JSONRenderer(BaseRenderer):
         return b"" if data is None else dump(data)
 
 
-class ProblemRenderer(JSONRenderer):
-    """RFC 9457; chosen by the exception handling, never negotiated."""
-
-    media_type = "application/problem+json"
-    format = "problem"
-
-
 def dump(value: Any) -> bytes:
     """JSON of plain values, serializer results, lazy texts, decimals and times."""
     return orjson.dumps(value, default=_plain, option=_OPTIONS)

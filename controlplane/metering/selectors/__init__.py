@@ -12,7 +12,6 @@ from controlplane.metering.selectors.latency import (
     LatencyFigures,
     latency_by_pool,
     prefix_hit_rate,
-    ttft_p95_by_hour,
 )
 from controlplane.metering.selectors.policies import PolicyFigures, policy_figures
 from controlplane.metering.selectors.usage import (
@@ -48,7 +47,6 @@ __all__ = [
     "router_addresses",
     "routers_for_viewer",
     "segments_for_viewer",
-    "ttft_p95_by_hour",
     "usage_between",
     "usage_grouped",
     "usage_hours_for_viewer",

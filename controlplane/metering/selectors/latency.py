@@ -65,15 +65,3 @@ def prefix_hit_rate(hours: QuerySet[UsageHour], *, start: datetime, end: datetim
     )
     prompt = sum(value or 0 for value in sums.values())
     return (sums["read"] or 0) / prompt if prompt else None
-
-
-def ttft_p95_by_hour(
-    hours: QuerySet[UsageHour], *, pool: str, start: datetime, end: datetime
-) -> list[tuple[datetime, float | None]]:
-    """TTFT p95 of a pool per hour with usage in [start, end), in order."""
-    rows = hours.filter(pool=pool, hour__gte=start, hour__lt=end).values_list("hour", "ttft_digest")
-    by_hour: dict[datetime, list[Mapping[str, int]]] = defaultdict(list)
-    for hour, ttft in rows:
-        by_hour[hour].append(ttft)
-    merged = ((hour, digest.merge(parts)) for hour, parts in sorted(by_hour.items()))
-    return [(hour, digest.quantile(ttft, 0.95)) for hour, ttft in merged]

@@ -31,16 +31,3 @@ def test_quantiles_cover_all_nodes_of_a_pool() -> None:
 
 def test_hit_rate_without_prompts_is_no_data() -> None:
     assert selectors.prefix_hit_rate(UsageHour.objects.all(), start=HOUR, end=END) is None
-
-
-def test_series_has_the_hours_with_usage_in_order() -> None:
-    make_usage_hour(hour=HOUR + timedelta(hours=2), ttft_digest=digest_of([2.0]))
-    make_usage_hour(hour=HOUR, ttft_digest={})
-
-    series = selectors.ttft_p95_by_hour(
-        UsageHour.objects.all(), pool="granite", start=HOUR, end=HOUR + timedelta(hours=3)
-    )
-
-    assert [hour for hour, _ in series] == [HOUR, HOUR + timedelta(hours=2)]
-    assert series[0][1] is None
-    assert series[1][1] == pytest.approx(2.0, rel=0.02)
