@@ -9,3 +9,9 @@ from inventory import services
 def mark_stale() -> None:
     """Health of nodes that nobody observed for ten minutes becomes unknown."""
     services.mark_stale()
+
+
+@shared_task
+def forget_observations() -> None:
+    """Observations that say nothing any more go."""
+    services.forget_observations()

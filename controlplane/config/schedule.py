@@ -17,6 +17,9 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "sweep-operations": every(15, "controlplane.operations.tasks.sweep"),
     # Records expire after a day, so an hour more does no harm.
     "forget-idempotency-keys": every(3600, "controlplane.operations.tasks.forget_idempotency_keys"),
+    # Events and observations stay 30 days; an hour more does no harm.
+    "forget-events": every(3600, "controlplane.operations.tasks.forget_events"),
+    "forget-observations": every(3600, "inventory.tasks.forget_observations"),
     # Coverage of roll-ups counts against this distance (`telemetry.services.scrape`).
     "scrape-engines": every(5, "controlplane.telemetry.tasks.scrape_engines"),
     # The dashboard's figures are at most this much older than the last scrape.

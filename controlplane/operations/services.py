@@ -7,7 +7,7 @@ wakes up again finds out (OperationLostError) instead of writing over its succes
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -25,7 +25,12 @@ from controlplane.operations.errors import (
     OperationLostError,
     OperationNotFailedError,
 )
-from controlplane.operations.models import IdempotencyRecord, Operation, OperationStep
+from controlplane.operations.models import (
+    IdempotencyRecord,
+    Operation,
+    OperationStep,
+    OutboxEvent,
+)
 
 if TYPE_CHECKING:
     from controlplane.tenancy.models import User
@@ -35,6 +40,7 @@ logger = logging.getLogger(__name__)
 CLAIM_SECONDS = 60
 RESEND_AFTER = timedelta(seconds=30)
 SWEEP_LIMIT = 500
+KEEP_EVENTS = timedelta(days=30)
 DETAIL_LENGTH = 500
 
 State = Operation.State
@@ -219,6 +225,13 @@ def sweep() -> int:
 def forget_idempotency_keys() -> int:
     """Delete expired records; returns how many."""
     deleted, _per_table = IdempotencyRecord.objects.filter(expires_at__lte=timezone.now()).delete()
+    return deleted
+
+
+def forget_events(*, now: datetime | None = None) -> int:
+    """Delete events older than 30 days, heard or not; returns how many."""
+    old = OutboxEvent.objects.filter(created_at__lt=(now or timezone.now()) - KEEP_EVENTS)
+    deleted, _per_table = old.delete()
     return deleted
 
 

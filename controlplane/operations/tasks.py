@@ -21,3 +21,9 @@ def tick() -> None:
 def forget_idempotency_keys() -> None:
     """Delete answers that nobody may ask for any more."""
     services.forget_idempotency_keys()
+
+
+@shared_task
+def forget_events() -> None:
+    """Delete events that nobody needs to hear any more."""
+    services.forget_events()

@@ -9,7 +9,7 @@ from controlplane.common.models import TimestampedModel
 
 
 class Observation(TimestampedModel):
-    """One look at one node. Rows are kept as they came and never edited."""
+    """One look at one node. Rows stay as they came for 30 days and are never edited."""
 
     class Source(models.TextChoices):
         AGENT = "agent", _("node agent")

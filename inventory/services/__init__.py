@@ -27,7 +27,12 @@ from inventory.services.nodes import (
     start_maintenance,
     uncordon_node,
 )
-from inventory.services.observing import mark_stale, record_observation, record_report
+from inventory.services.observing import (
+    forget_observations,
+    mark_stale,
+    record_observation,
+    record_report,
+)
 from inventory.services.sites import change_site, create_cluster, create_site
 
 __all__ = [
@@ -44,6 +49,7 @@ __all__ = [
     "dismiss_finding",
     "drain_node",
     "finish_maintenance",
+    "forget_observations",
     "import_file",
     "load_catalogue",
     "mark_stale",

@@ -1,11 +1,12 @@
 """Takes in what a discovery saw: keeps it, sets health from it, and notes the differences."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -41,6 +42,7 @@ _READINGS = (
     "observed_power_watts",
     "observed_temperature_celsius",
 )
+KEEP_OBSERVATIONS = timedelta(days=30)
 _HEALTH = ("health", "health_reason", "health_since")
 
 
@@ -122,6 +124,20 @@ def mark_stale(*, now: datetime | None = None) -> int:
             outbox.emit("consort.node.stale", subject=node)
             marked += 1
     return marked
+
+
+def forget_observations(*, now: datetime | None = None) -> int:
+    """Delete observations older than 30 days; returns how many.
+
+    The newest of a hostname stays, and so does what a finding rests on.
+    """
+    newer = Observation.objects.filter(
+        cluster=OuterRef("cluster"), hostname=OuterRef("hostname"), seen_at__gt=OuterRef("seen_at")
+    )
+    findings = Finding.objects.filter(observation=OuterRef("pk"))
+    old = Observation.objects.filter(seen_at__lt=(now or timezone.now()) - KEEP_OBSERVATIONS)
+    deleted, _per_table = old.filter(Exists(newer), ~Exists(findings)).delete()
+    return deleted
 
 
 def _unknown_node(found: FoundNode) -> Difference:
