@@ -239,7 +239,7 @@ PLAN_CHECKS = [
     "controlplane.finance.checks.check",
 ]
 
-# Who may hold a node, each (node) -> sentence, "" if not: a node that is held is neither retired nor
+# Who may hold a node, each (node) -> sentence, "" if not. A node that is held is neither retired nor
 # given to repair.
 NODE_HOLDERS = ["controlplane.serving.selectors.holders.holds"]
 
