@@ -239,8 +239,8 @@ PLAN_CHECKS = [
     "controlplane.finance.checks.check",
 ]
 
-# Who may hold a node, each (node) -> sentence, "" if not. A node that is held is neither retired nor
-# given to repair.
+# Who may hold a node, each (node) -> sentence, "" if not. A node that is held is neither retired
+# nor given to repair.
 NODE_HOLDERS = ["controlplane.serving.selectors.holders.holds"]
 
 # Cost per hour of accelerators for pool documents: (accelerator ids) -> price by id, None unknown.
