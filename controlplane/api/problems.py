@@ -23,6 +23,8 @@ from controlplane.common.errors import DomainError, RequestError
 logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
+MOST_SENTENCES = 5
+"""How many faults `detail` tells; `errors` has them all."""
 _TRANSLATIONS: tuple[tuple[type[Exception], type[DomainError]], ...] = (
     (Http404, errors.NotFoundError),
     (django_exceptions.ObjectDoesNotExist, errors.NotFoundError),
@@ -96,13 +98,19 @@ def _translated(error: Exception) -> DomainError:
     return errors.InternalError()
 
 
+def _located(fault: dict[str, str]) -> str:
+    """The sentence of a fault with the member that it is about."""
+    member = fault["pointer"].removeprefix("#").removeprefix("/")
+    return f"{member}: {fault['detail']}" if member else fault["detail"]
+
+
 def _media_types(view: Any) -> str:
     """Formats that the view reads."""
     return ", ".join(parser.media_type for parser in view.get_parsers())
 
 
 def _validation(faults: pointers.Faults) -> DomainError:
-    sentences = " ".join(fault["detail"] for fault in faults)
+    sentences = " ".join(map(_located, faults[:MOST_SENTENCES]))
     return errors.ValidationFailedError(errors=faults, sentences=sentences)
 
 

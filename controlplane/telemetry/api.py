@@ -64,6 +64,7 @@ class SourceViewSet(Reads):
     serializer_class = SourceOutput
     filterset_class = SourceFilter
     ordering = ("node__hostname", "endpoint")
+    sort_fields = {"node": "node__hostname", "endpoint": "endpoint", "last_ok_at": "last_ok_at"}
 
     def get_queryset(self) -> Any:
         """What the caller may see."""

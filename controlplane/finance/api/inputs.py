@@ -107,6 +107,7 @@ class AssetCostViewSet(Reads):
     serializer_class = AssetCostOutput
     filterset_class = AssetCostFilter
     ordering = ("node__hostname", "-version")
+    sort_fields = {"node": "node__hostname", "valid_from": "valid_from", "version": "version"}
     dry_runs = frozenset({"create", "revise"})
 
     def get_queryset(self) -> Any:
@@ -175,6 +176,7 @@ class SiteCostPeriodViewSet(Reads):
     serializer_class = SiteCostPeriodOutput
     filterset_class = SiteCostPeriodFilter
     ordering = ("site__slug", "-month")
+    sort_fields = {"site": "site__slug", "month": "month"}
     dry_runs = frozenset({"create"})
 
     def get_queryset(self) -> Any:

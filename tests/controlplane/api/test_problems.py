@@ -170,3 +170,18 @@ def test_words_follow_the_language_and_codes_do_not() -> None:
         problem = problems.problem_of(TokenRevokedError(prefix="cst_x"))
 
     assert problem["code"] == "token-revoked"
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("clean_cache")
+def test_the_detail_of_wrong_values_says_where_and_stays_short() -> None:
+    client = make_api_client(make_admin())
+
+    problem = client.post(
+        "/api/v1/organisations", {f"member-{number}": 1 for number in range(9)}, format="json",
+        headers={"Idempotency-Key": "key-12345"},
+    ).json()  # fmt: skip
+
+    assert problem["detail"].count("There is no member") == 5
+    assert len(problem["errors"]) == 9
+    assert problem["detail"].startswith(f"{problem['errors'][0]['pointer'][2:]}: ")
