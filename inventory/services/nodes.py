@@ -241,7 +241,13 @@ def _facts(node: Node, allowed: Sequence[Node.State]) -> dict[str, Any]:
 
 
 def _require_free(node: Node) -> None:
-    """Ask everybody named in settings whether they hold the node; inventory itself cannot know."""
+    """Ask everybody named in settings whether they hold the node; inventory itself cannot know.
+
+    Its accelerators are locked first, in the order of their ids: whoever is about to place
+    something on them is waited for, and then heard.
+    """
+    locked = Accelerator.objects.select_for_update(no_key=True).filter(node=node).order_by("pk")
+    list(locked.values_list("pk"))
     holders = [
         sentence for path in settings.NODE_HOLDERS if (sentence := import_string(path)(node))
     ]
