@@ -109,7 +109,7 @@ bench: setup ## Measure decision, proxy and pages (CPU time, no verdict)
 
 .PHONY: messages
 messages: setup ## Collect the texts to translate and compile the translations (needs gettext)
-	$(BIN)/python manage.py makemessages --locale ko --no-location --ignore '.venv/*' --ignore 'tests/*'
+	$(BIN)/python manage.py makemessages --locale ko --no-location --no-wrap --ignore '.venv/*' --ignore 'tests/*'
 	$(BIN)/python manage.py compilemessages --locale ko --ignore '.venv'
 
 .PHONY: schema

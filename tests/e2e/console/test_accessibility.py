@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 from tests.controlplane.console.scene import Scene
 from tests.controlplane.console.test_views_pages import MAIN_PAGES, address
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("console")]
 
 _RULES = {
     "runOnly": {

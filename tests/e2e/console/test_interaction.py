@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from controlplane.tenancy.models import User
 from tests.controlplane.console.scene import Scene
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("console")]
 
 
 def test_keys_go_to_pages_and_to_the_search(scene: Scene, page_of: Callable[..., Page]) -> None:

@@ -71,7 +71,7 @@ class PoolMachine(RuleBasedStateMachine):
     held = Bundle("held")
 
     @rule(target=held, count=st.integers(1, 5), register=st.booleans())
-    def allocate(self, count: int, register: bool) -> list[int]:  # noqa: FBT001 - hypothesis
+    def allocate(self, count: int, register: bool) -> list[int]:
         blocks = self.pool.allocate(count) or []
         assert not [block for block in blocks if self.users.get(block)]
         for block in blocks:
