@@ -105,7 +105,7 @@ check: setup ## Format, lint, types, import contracts, migrations, templates, tr
 
 .PHONY: bench
 bench: setup ## Measure decision, proxy and pages (CPU time, no verdict)
-	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script; done
 
 .PHONY: messages
 messages: setup ## Collect the texts to translate and compile the translations (needs gettext)

@@ -21,6 +21,10 @@ REFUSED = (
     "The segment from event {first} on was refused: see usage-refusals for the reason, mend the"
     " router, or skip the segment."
 )
+BEHIND = (
+    "Its newest event is {last}, but it was read through event {read}: it lost its spool, or"
+    " another router had this name before. Start it under a name of its own."
+)
 MAX_PAGES = 20
 """Pages per router and run; what is left comes with the next run."""
 
@@ -49,6 +53,9 @@ def pull_router(*, name: str, address: source.RouterAddress) -> int:
             answer = source.fetch_segments(address, after=_read_through(name))
             if {answer.router, *(segment.router for segment in answer.segments)} != {name}:
                 _note(name, None, error=f"It answered as {answer.router[:100]!r}, not as {name!r}.")
+                break
+            if answer.closed_through < (read := _read_through(name)):
+                _note(name, None, error=BEHIND.format(last=answer.closed_through, read=read))
                 break
             outcomes = _ingest_in_order(answer)
             stored += outcomes.count(Ingested.STORED)

@@ -124,7 +124,7 @@ def _finish_plan(plan: ChangePlan) -> None:
         row.state = ChangePlan.State.CANCELLED
         row.outcome = f"Cancelled after {done} of {row.waves.count()} waves."
     else:
-        row.state, row.outcome = ChangePlan.State.SUCCEEDED, f"{done} waves succeeded."
+        row.state, row.outcome = ChangePlan.State.SUCCEEDED, f"Waves done: {done}."
     row.ended_at = timezone.now()
     row.save(update_fields=["state", "ended_at", "outcome", "updated_at"])
     audit.record(actor=None, action="changeplan.end", subject=row, after={"state": row.state})

@@ -188,6 +188,19 @@ def test_a_router_speaks_for_itself_only(spool: RouterSpool) -> None:
     assert RouterProgress.objects.get().last_error == "It answered as 'r1', not as 'r2'."
 
 
+def test_a_router_that_counts_from_the_start_again_is_told_and_not_ignored(
+    spool: RouterSpool,
+) -> None:
+    services.pull_router(name="r1", address=spool.address)
+    read = RouterProgress.objects.get().last_sequence
+    RouterProgress.objects.update(last_sequence=read + 1000)
+
+    stored = services.pull_router(name="r1", address=spool.address)
+
+    assert stored == 0
+    assert f"read through event {read + 1000}" in RouterProgress.objects.get().last_error
+
+
 def test_a_router_whose_clock_is_ahead_completes_no_future(
     spool: RouterSpool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
