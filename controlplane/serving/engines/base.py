@@ -55,6 +55,22 @@ class Support:
     sentence: str
 
 
+def vendor_refusal(
+    engine: str, vendors: Mapping[str, Mapping[str, Any]], *, vendor: str, precision: str
+) -> Support | None:
+    """Why an engine does not run on a vendor's accelerators; None when it is known to."""
+    entry = vendors.get(vendor)
+    if entry is None:
+        known = ", ".join(sorted(vendors))
+        sentence = f"{engine} is not known to run on '{vendor}'; known: {known}."
+        return Support(supported=False, sentence=sentence)
+    if precision not in entry["precisions"]:
+        offered = ", ".join(entry["precisions"])
+        sentence = f"{engine} on '{vendor}' runs {offered}, not {precision}."
+        return Support(supported=False, sentence=sentence)
+    return None
+
+
 class EngineArgumentError(Exception):
     """An extra argument is not known to the engine; the message names the nearest known one."""
 

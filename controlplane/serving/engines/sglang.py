@@ -19,6 +19,7 @@ from controlplane.serving.engines.base import (
     compact,
     flags,
     known_fields,
+    vendor_refusal,
 )
 
 _DTYPE = {"bf16": "bfloat16", "fp16": "float16"}
@@ -54,19 +55,9 @@ class Sglang:
 
     def support(self, *, vendor: str, precision: str, role: Role) -> Support:
         """Named vendors and precisions only."""
-        entry = _vendors().get(vendor)
-        if entry is None:
-            return Support(
-                supported=False,
-                sentence=f"SGLang is not known to run on '{vendor}'; "
-                f"known: {', '.join(sorted(_vendors()))}.",
-            )
-        if precision not in entry["precisions"]:
-            return Support(
-                supported=False,
-                sentence=f"SGLang on '{vendor}' runs {', '.join(entry['precisions'])}, "
-                f"not {precision}.",
-            )
+        refusal = vendor_refusal("SGLang", _vendors(), vendor=vendor, precision=precision)
+        if refusal is not None:
+            return refusal
         return Support(supported=True, sentence=f"SGLang runs {precision} on '{vendor}' as {role}.")
 
     def command(self, request: EngineRequest) -> EngineCommand:

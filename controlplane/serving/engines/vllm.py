@@ -20,6 +20,7 @@ from controlplane.serving.engines.base import (
     compact,
     flags,
     known_fields,
+    vendor_refusal,
 )
 
 _KV_ROLE = {"prefill": "kv_producer", "decode": "kv_consumer"}
@@ -57,19 +58,10 @@ class Vllm:
 
     def support(self, *, vendor: str, precision: str, role: Role) -> Support:
         """Named vendors only; prefill and decode need a KV connector that is known to work."""
-        entry = _vendors().get(vendor)
-        if entry is None:
-            return Support(
-                supported=False,
-                sentence=f"vLLM is not known to run on '{vendor}'; "
-                f"known: {', '.join(sorted(_vendors()))}.",
-            )
-        if precision not in entry["precisions"]:
-            return Support(
-                supported=False,
-                sentence=f"vLLM on '{vendor}' runs {', '.join(entry['precisions'])}, "
-                f"not {precision}.",
-            )
+        refusal = vendor_refusal("vLLM", _vendors(), vendor=vendor, precision=precision)
+        if refusal is not None:
+            return refusal
+        entry = _vendors()[vendor]
         if role != "both" and entry["kv_connector"] is None:
             return Support(
                 supported=False,
