@@ -91,9 +91,10 @@ def _binary() -> str:
 
 
 def _start(where: Places) -> None:
-    subprocess.Popen(
-        _command(where), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, start_new_session=True, cwd="/",
+    # It leaves the caller by itself, so that no process waits for a child of this one.
+    subprocess.run(
+        [*_command(where), "--daemonize", "yes"], check=True, timeout=TIMEOUT_SECONDS, cwd="/",
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not _answers(where):
