@@ -52,7 +52,7 @@ demo: $(VENV)/.run-installed ## Run everything on this machine; DEMO_SECONDS=60 
 	@$(BIN)/python -m deploy.demo --seconds "$(DEMO_SECONDS)" --report "$(DEMO_REPORT)"
 
 .PHONY: demo-reset
-demo-reset: $(VENV)/.run-installed ## Stop what a demo left running and forget its data
+demo-reset: $(VENV)/.run-installed ## Stop what a demo left running and forget all local data (var/)
 	@$(BIN)/python -m deploy.demo.reset
 
 # --- one process at a time ----------------------------------------------------------------------

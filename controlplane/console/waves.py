@@ -119,14 +119,11 @@ def plan_steps(plan: ChangePlan, waves: Sequence[Wave]) -> list[PlanStep]:
     """Select, Plan, Approve, Apply, Observe, Done, with the state of each."""
     here = _place(plan, waves)
     count = sum(len(wave.items) for wave in waves) or len(plan.diff)
-    done = sum(wave.state == Wave.State.SUCCEEDED for wave in waves)
     notes = [
         ngettext("%(n)d accelerator", "%(n)d accelerators", count) % {"n": count},
         fmt.clock(plan.created_at),
-        fmt.clock(plan.applied_at) if plan.applied_at else "",
-        _("wave %(done)d of %(all)d") % {"done": min(done + 1, len(waves)), "all": len(waves)}
-        if here == 3
-        else ngettext("%(n)d wave", "%(n)d waves", len(waves)) % {"n": len(waves)},
+        _approved_at(plan),
+        _applied(plan, waves, running=here == 3),
         _("%(seconds)s each") % {"seconds": fmt.duration(plan.soak_seconds)},
         str(words.look(plan.state).word) if not plan.is_open else "",
     ]
@@ -135,6 +132,22 @@ def plan_steps(plan: ChangePlan, waves: Sequence[Wave]) -> list[PlanStep]:
         PlanStep(name, note, "done" if place < here else "current" if place == here else "")
         for place, (name, note) in enumerate(zip(names, notes, strict=True))
     ]
+
+
+def _approved_at(plan: ChangePlan) -> str:
+    times = [approval.created_at for approval in plan.approvals.all()]
+    return fmt.clock(max(times)) if times else ""
+
+
+def _applied(plan: ChangePlan, waves: Sequence[Wave], *, running: bool) -> str:
+    """Which wave it is at, when it was applied, or how many waves there will be."""
+    if plan.applied_at and running:
+        done = sum(wave.state == Wave.State.SUCCEEDED for wave in waves)
+        position = {"done": min(done + 1, len(waves)), "all": len(waves)}
+        return _("wave %(done)d of %(all)d") % position
+    if plan.applied_at:
+        return fmt.clock(plan.applied_at)
+    return ngettext("%(n)d wave", "%(n)d waves", len(waves)) % {"n": len(waves)}
 
 
 def _place(plan: ChangePlan, waves: Sequence[Wave]) -> int:

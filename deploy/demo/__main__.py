@@ -38,8 +38,8 @@ def main(arguments: list[str]) -> int:
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        installation.stop()
-        say("Everything is stopped.")
+        if installation.stop():
+            say("Everything is stopped.")
 
 
 def _run(installation: Installation, started: float) -> int:

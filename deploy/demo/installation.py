@@ -4,12 +4,13 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from typing import IO
 
 import httpx
 
-from controlplane.config.embedded import postgres, valkey
+from controlplane.config.embedded import locks, postgres, valkey
 from deploy.demo import leftovers
-from deploy.demo.options import ROUTERS, Options, check_ports, environment_of
+from deploy.demo.options import ROUTERS, Options, OptionsError, check_ports, environment_of
 from deploy.demo.supervision import Supervision
 
 START_TIMEOUT_SECONDS = 60.0
@@ -29,9 +30,11 @@ class Installation:
         self.environment = environment_of(options)
         os.environ.update(self.environment)
         self.supervision = Supervision(options, self.environment)
+        self._lock: IO[str] | None = None
 
     def start(self) -> None:
         """The servers, and nothing that needs tables. Raises OptionsError or InstallationError."""
+        self._claim()
         leftovers.end(self.supervision.folder)
         check_ports(self.options)
         self._say("Starting PostgreSQL 18 and Valkey 9 …")
@@ -46,9 +49,22 @@ class Installation:
         self.supervision.start_programs(AFTER_TABLES)
         self._until(self._web_answers, "web")
 
-    def stop(self) -> None:
-        """Stop engines, then every process, the servers last."""
-        leftovers.end(self.supervision.folder)
+    def stop(self) -> bool:
+        """Stop every process, the servers last, then the engines; false if nothing was begun."""
+        return self._lock is not None and leftovers.end(self.supervision.folder)
+
+    def _claim(self) -> None:
+        """One demo at a time in this folder: another would end the processes of the first."""
+        path = self.supervision.folder / "running"
+        self._lock = locks.held(path)
+        if self._lock is None:
+            raise OptionsError(
+                f"A demo runs in this folder already, as process {path.read_text() or 'unknown'}. "
+                "Stop it with Ctrl-C first, or set CONSORT_VAR to another folder for a second one."
+            )
+        self._lock.truncate(0)
+        self._lock.write(str(os.getpid()))
+        self._lock.flush()
 
     def router_token(self, router: str) -> str:
         """What the router asks for on its admin port; made once, kept in a file of mode 0600."""

@@ -66,6 +66,28 @@ def make_report(run: Run, *, url: str, token: str) -> tuple[dict[str, Any], list
         time.sleep(POLL_SECONDS)
 
 
+def summary(report: Mapping[str, Any]) -> list[str]:
+    """The comparison as lines for a terminal; what is missing says so."""
+    titles = ("TTFT p50", "TTFT p90", "hit rate", "output/s", "cost/1M")
+    head = f"  {'policy':9} " + " ".join(f"{title:>9}" for title in titles)
+    lines = [
+        "",
+        f"The same requests under both policies, {report['word']}; also on the overview:",
+        head,
+    ]
+    for policy, row in sorted(report["policies"].items()):
+        cost = row["cost_per_million_output_tokens"]
+        figures = [
+            _shown(row["ttft_p50_s"], ".2f", " s"),
+            _shown(row["ttft_p90_s"], ".2f", " s"),
+            _shown(row["prefix_hit_rate"], ".0%"),
+            _shown(row["output_tokens_per_s"], ",.0f"),
+            _shown(None if cost is None else float(cost), ".2f", f" {row['currency']}"),
+        ]
+        lines.append(f"  {policy:9} " + " ".join(f"{figure:>9}" for figure in figures))
+    return [*lines, ""]
+
+
 def write_report(path: Path, report: Mapping[str, Any]) -> None:
     """Write the report as JSON; the folder must exist."""
     path.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
@@ -153,6 +175,10 @@ def _nulls(value: object, path: str = "") -> list[str]:
     if isinstance(value, Mapping):
         return [null for key in value for null in _nulls(value[key], f"{path}.{key}".strip("."))]
     return []
+
+
+def _shown(value: float | None, form: str, unit: str = "") -> str:
+    return "no data" if value is None else f"{value:{form}}{unit}"
 
 
 def _time(moment: datetime) -> str:

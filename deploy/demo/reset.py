@@ -1,4 +1,4 @@
-"""`make demo-reset`: stop what a demo left running, then forget its data."""
+"""`make demo-reset`: stop what a demo left running, then forget all data of this folder."""
 
 import shutil
 import sys
@@ -17,7 +17,7 @@ def main() -> int:
         postgres.stop()
     shutil.rmtree(where.home, ignore_errors=True)
     shutil.rmtree(where.var, ignore_errors=True)
-    sys.stdout.write("The demo's processes are stopped and its data is gone.\n")
+    sys.stdout.write(f"The demo's processes are stopped, and everything in {where.var} is gone.\n")
     return 0
 
 

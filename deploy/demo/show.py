@@ -13,7 +13,7 @@ from django.utils import timezone
 from deploy.demo import earlier, people, policies, site
 from deploy.demo.history import write_history
 from deploy.demo.installation import Installation, InstallationError
-from deploy.demo.report import Run, make_report, write_report
+from deploy.demo.report import Run, make_report, summary, write_report
 from deploy.demo.table import LiveTable
 from deploy.demo.traffic import Traffic, comparison, quiet
 
@@ -175,6 +175,8 @@ class Show:
         if self.options.report is not None:
             write_report(self.options.report, report)
             self._say(f"Report: {self.options.report}")
+        for line in summary(report):
+            self._say(line)
         for failure in self.failures:
             self._say(f"Not as it should be: {failure}.")
 

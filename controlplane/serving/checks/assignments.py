@@ -2,12 +2,14 @@
 
 from typing import TYPE_CHECKING
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from controlplane.serving import selectors
 from controlplane.serving.checks.base import CheckResult
 from controlplane.serving.models import AssignedAccelerator
 from controlplane.serving.plans import PlanItem, items_of
+from inventory.freshness import is_stale
 from inventory.models import Accelerator, Node
 
 if TYPE_CHECKING:
@@ -39,8 +41,26 @@ def check(plan: "ChangePlan") -> CheckResult:
     if ill:
         sentence = _("Not healthy: {names}.").format(names=", ".join(ill))
         return CheckResult(verdict="warn", sentence=sentence, numbers=numbers)
+    unseen = _unseen(items, by_id)
+    if unseen:
+        sentence = _("Health unknown, nobody observed them lately: {names}.").format(names=unseen)
+        return CheckResult(verdict="warn", sentence=sentence, numbers=numbers)
     sentence = _("{count} accelerators are free for this change.").format(count=len(items))
     return CheckResult(verdict="pass", sentence=sentence, numbers=numbers)
+
+
+def _unseen(items: list[PlanItem], by_id: dict[str, Accelerator]) -> str:
+    """Nodes that get a role although nobody knows how they are."""
+    now = timezone.now()
+    return ", ".join(
+        sorted(
+            {
+                item.hostname
+                for item in items
+                if item.to_role and is_stale(by_id[item.accelerator].node.observed_at, now=now)
+            }
+        )
+    )
 
 
 def _of_another_pool(plan: "ChangePlan", items: list[PlanItem]) -> str | None:

@@ -14,6 +14,7 @@ import threading
 from pathlib import Path
 
 from controlplane.serving.enginehost.http import EngineHostServer
+from controlplane.serving.enginehost.records import claimed
 from controlplane.serving.enginehost.supervisor import Supervisor
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -23,6 +24,13 @@ def main(arguments: list[str]) -> int:
     """Run until SIGTERM or SIGINT; 2 for settings that do not fit."""
     options = _options(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    options.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = claimed(options.state_dir)
+    if lock is None:
+        sys.stderr.write(
+            f"Another engine host uses {options.state_dir}; two would fight over it.\n"
+        )
+        return 2
     supervisor = Supervisor(options.state_dir, project=PROJECT, grace_seconds=options.grace_seconds)
     supervisor.adopt()
     if options.end_engines:

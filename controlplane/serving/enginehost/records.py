@@ -1,13 +1,17 @@
 """What the engine host knows of each engine, on disk before it is acted on."""
 
+import fcntl
 import json
+import logging
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from controlplane.serving.enginehost.process import ProcessId
 from controlplane.serving.enginehost.spec import EngineSpec
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,6 +80,17 @@ class EngineRecord:
         self.argv, self.env, self.failure, self.starts = (), {}, "", 0
 
 
+def claimed(folder: Path) -> IO[str] | None:
+    """The folder's lock, held while the returned file is open; None if another host has it."""
+    file = (folder / "lock").open("a")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    return file
+
+
 def write_record(folder: Path, record: EngineRecord) -> None:
     """Replace the engine's file in one step (mode 0600)."""
     path = folder / f"{record.name}.json"
@@ -89,8 +104,16 @@ def write_record(folder: Path, record: EngineRecord) -> None:
 
 
 def read_records(folder: Path) -> list[EngineRecord]:
-    """All records of a folder, by name."""
-    return [_record(json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
+    """All records of a folder, by name; one that cannot be read is put aside and said."""
+    records = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            records.append(_record(json.loads(path.read_text())))
+        except (ValueError, TypeError, KeyError) as error:
+            aside = path.with_suffix(".unreadable")
+            path.replace(aside)
+            logger.warning("The record %s cannot be read (%s); it is now %s", path, error, aside)
+    return records
 
 
 def _record(values: dict[str, Any]) -> EngineRecord:

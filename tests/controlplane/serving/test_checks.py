@@ -109,6 +109,19 @@ def test_a_failing_accelerator_warns() -> None:
     assert (result.verdict, "Not healthy" in result.sentence) == ("warn", True)
 
 
+def test_a_node_that_nobody_observed_lately_warns_and_an_observed_one_passes() -> None:
+    node = make_fleet_node(accelerators=1)
+    draft = make_draft(make_pool(), node)
+
+    unseen = assignments.check(draft)
+    node.observed_at = timezone.now()
+    node.save()
+    seen = assignments.check(draft)
+
+    assert (unseen.verdict, node.hostname in unseen.sentence) == ("warn", True)
+    assert seen.verdict == "pass"
+
+
 @pytest.mark.parametrize(
     ("share", "per_wave", "verdict"), [(0.5, 1, "pass"), (0.5, 2, "block"), (1.0, 1, "block")]
 )

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from controlplane.serving.enginehost import process
-from tests.controlplane.serving.processes import EngineHost, until
+from controlplane.serving.enginehost import process, records
+from tests.controlplane.serving.processes import HOST, EngineHost, until
 
 pytestmark = pytest.mark.processes
 
@@ -90,6 +91,24 @@ def test_a_killed_host_leaves_its_engines_and_the_next_host_adopts_them(host: En
     host.client.delete("/engines/g1-0?fencing_token=1")
     until(lambda: host.seen("g1-0")["state"] == "absent")
     assert process.start_ticks(before["pid"]) is None
+
+
+def test_a_second_host_on_the_same_folder_is_refused(host: EngineHost) -> None:
+    words = [*HOST, "--port", "0", "--state-dir", str(host.folder)]
+    second = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+
+    assert (second.returncode, "Another engine host uses" in second.stderr) == (2, True)
+
+
+def test_a_record_that_cannot_be_read_is_put_aside(tmp_path: Path) -> None:
+    record = records.EngineRecord(name="g1-0")
+    records.write_record(tmp_path, record)
+    (tmp_path / "g1-1.json").write_text("{}}")
+
+    read = records.read_records(tmp_path)
+
+    assert [each.name for each in read] == ["g1-0"]
+    assert (tmp_path / "g1-1.unreadable").read_text() == "{}}"
 
 
 def test_an_engine_that_dies_is_reported_and_the_same_spec_starts_it_again(

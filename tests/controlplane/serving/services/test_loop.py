@@ -49,7 +49,7 @@ def test_a_first_assignment_starts_engines_that_answer(engine_host: EngineHost) 
 
     plan = run_to_the_end(make_applying(pool, node, role="both"))
 
-    assert (plan.state, plan.outcome) == ("succeeded", "1 waves succeeded.")
+    assert (plan.state, plan.outcome) == ("succeeded", "Waves done: 1.")
     endpoints = Endpoint.objects.filter(pool=pool, state="ready")
     assert endpoints.count() == 2
     for endpoint in endpoints:

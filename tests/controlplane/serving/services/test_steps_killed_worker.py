@@ -136,7 +136,7 @@ def test_a_change_ends_in_the_same_state_wherever_the_worker_is_killed(
 
     finish(plan)
 
-    assert (plan.state, plan.outcome) == ("succeeded", "1 waves succeeded.")
+    assert (plan.state, plan.outcome) == ("succeeded", "Waves done: 1.")
     assert_role_changed_once(pool, plan, before, router)
     names = [engine["name"] for engine in engine_host.client.get("/engines").json()["engines"]]
     assert names == [Workload.objects.get().name]
