@@ -32,7 +32,7 @@ def node_cordon(request: ConsoleRequest, pk: UUID) -> HttpResponse:
     try:
         services.cordon_node(node_id=node.pk, reason=reason, actor=request.user)
     except DomainError as error:
-        messages.error(request, _told(error))
+        messages.error(request, error.told)
     else:
         messages.success(request, _("Node: %(name)s. It is cordoned.") % {"name": node.hostname})
     return _back(request)
@@ -48,7 +48,7 @@ def node_uncordon(request: ConsoleRequest, pk: UUID) -> HttpResponse:
             node_id=node.pk, reason=request.POST.get("reason", "")[:200], actor=request.user
         )
     except DomainError as error:
-        messages.error(request, _told(error))
+        messages.error(request, error.told)
     else:
         messages.success(request, _("Node: %(name)s. It is ready.") % {"name": node.hostname})
     return _back(request)
@@ -70,14 +70,10 @@ def node_import(request: ConsoleRequest) -> HttpResponse:
                 actor=request.user,
             )
         except DomainError as error:
-            form.add_error(None, _told(error))
+            form.add_error(None, error.told)
     refused = bool(form.errors) or (run is not None and run.error_count > 0)
     context = {"form": form, "run": run, "columns": COLUMNS}
     return render(request, "inventory/import.html", context, status=422 if refused else 200)
-
-
-def _told(error: DomainError) -> str:
-    return f"{error} {error.advice}".strip()
 
 
 def _back(request: HttpRequest) -> HttpResponse:

@@ -13,12 +13,18 @@ from celery import Celery, current_app
 from django.conf import settings
 from django.core.cache import cache
 from django.test import override_settings
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis
 
 from controlplane.config.embedded.__main__ import start as start_embedded
 from tests.racing import at_the_same_time as _at_the_same_time
 
 FIRST_BROKER, FIRST_CACHE, TEST_DATABASES = 2, 9, 7
 """Valkey has 16 databases; 0 and 1 belong to the installation itself."""
+
+# How long an example takes says something of the machine that runs it, and of what else it runs.
+hypothesis.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis.load_profile("untimed")
 
 
 @pytest.hookimpl(wrapper=True)

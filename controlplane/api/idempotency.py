@@ -3,11 +3,15 @@
 The first caller inserts a `running` record in a transaction of its own. The change and the mark
 `done` with the answer then commit together, so a crash at any point leaves either both or neither;
 a `running` record is taken over once its lock has lapsed.
+
+Work that asks another server runs outside such a transaction, which would be held open as long as
+the other one takes. What it stores commits by itself, so after a crash it may be done twice.
 """
 
 import hashlib
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
@@ -30,6 +34,8 @@ from controlplane.common.http import ApiRequest
 from controlplane.operations.models import IdempotencyRecord
 
 LOCK = timedelta(seconds=60)
+OUTWARD_LOCK = timedelta(seconds=180)
+"""Longer than the time-outs of a call to another server together."""
 KEPT = timedelta(hours=24)
 BODY_LIMIT = 64 * 1024
 HEADERS = ("Location", "ETag", "Retry-After", "Operation-Location")
@@ -67,18 +73,21 @@ def once(
     handler: Handler,
     *,
     answer_error: Callable[[Exception], Response],
+    calls_out: bool = False,
 ) -> Response:
     """Run the handler, or give the stored answer of the run before.
 
     Raises IdempotencyInProgressError or IdempotencyKeyReusedError. `answer_error` renders what the
     handler raises; 2xx, 400 and 422 are kept, after anything else the key may be tried again.
+    `calls_out` says that the handler asks another server.
     """
     fingerprint = _fingerprint(request)
-    attempt = _claim(request.user.pk, key, fingerprint)
+    lock = OUTWARD_LOCK if calls_out else LOCK
+    attempt = _claim(request.user.pk, key, fingerprint, lock=lock)
     if attempt is None:
         return _replay(request, key, fingerprint)
     try:
-        with transaction.atomic():
+        with nullcontext() if calls_out else transaction.atomic():
             response = handler()
             _keep(attempt, response)
     except Exception as error:  # noqa: BLE001 - whatever it is, the record must not stay locked
@@ -100,11 +109,11 @@ def _sorted(body: bytes) -> str:
     return orjson.dumps(orjson.loads(body), option=orjson.OPT_SORT_KEYS).decode()
 
 
-def _claim(actor_id: UUID, key: str, fingerprint: str) -> Attempt | None:
+def _claim(actor_id: UUID, key: str, fingerprint: str, *, lock: timedelta) -> Attempt | None:
     """The right to work: on a new record, or on one whose worker is presumed dead."""
     now = timezone.now()
     record = IdempotencyRecord(
-        actor_id=actor_id, key=key, fingerprint=fingerprint, locked_until=now + LOCK,
+        actor_id=actor_id, key=key, fingerprint=fingerprint, locked_until=now + lock,
         expires_at=now + KEPT,
     )  # fmt: skip
     mine = IdempotencyRecord.objects.filter(actor_id=actor_id, key=key)
@@ -113,9 +122,9 @@ def _claim(actor_id: UUID, key: str, fingerprint: str) -> Attempt | None:
     if mine.filter(pk=record.pk).exists():
         return Attempt(record.pk, record.locked_until)
     lapsed = mine.filter(state=State.RUNNING, locked_until__lt=now, fingerprint=fingerprint)
-    if not lapsed.update(locked_until=now + LOCK):
+    if not lapsed.update(locked_until=now + lock):
         return None
-    return Attempt(mine.values_list("pk", flat=True).get(), now + LOCK)
+    return Attempt(mine.values_list("pk", flat=True).get(), now + lock)
 
 
 def _keep(attempt: Attempt, response: Response) -> None:
@@ -126,7 +135,7 @@ def _keep(attempt: Attempt, response: Response) -> None:
     if response.status_code >= 300 and response.status_code not in KEPT_FAILURES:
         mine.delete()
         return
-    body = dump(_without_secret(response.data))
+    body = dump(_without_secret(response))
     stored = mine.update(
         state=State.DONE,
         response_status=response.status_code,
@@ -157,7 +166,11 @@ def _kept_headers(response: Response) -> dict[str, str]:
     return headers | ({"Content-Type": response.content_type} if response.content_type else {})
 
 
-def _without_secret(data: Any) -> Any:
-    if isinstance(data, dict) and data.get("secret") is not None:
-        return data | {"secret": None, "secret_shown": True}
-    return data
+def _without_secret(response: Response) -> Any:
+    """What may be stored; `not_kept` of an answer says what stands there instead."""
+    data = response.data
+    if not isinstance(data, dict):
+        return data
+    if data.get("secret") is not None:
+        data = data | {"secret": None, "secret_shown": True}
+    return data | getattr(response, "not_kept", {})

@@ -10,6 +10,7 @@ say about itself, as class attributes:
 - `view_action`: permission that a read needs, by default `app.view_model`; None: rows decide;
 - `requires_if_match`: changes of a row must say which version they were made for;
 - `computations`: POST actions that change nothing, so that they need no Idempotency-Key;
+- `calls_out`: POST actions that ask another server, so that no transaction waits for it;
 - `dry_runs`: actions that offer `dry_run=true`: everything is checked and nothing is stored;
 - `heavy_actions`: actions that count against the small limit.
 """
@@ -55,6 +56,7 @@ class ResourceBehaviour(viewsets.GenericViewSet[Any]):
     throttle_classes = [CredentialThrottle]
     query_parameters: tuple[str, ...] = ()
     computations: frozenset[str] = frozenset()
+    calls_out: frozenset[str] = frozenset()
     dry_runs: frozenset[str] = frozenset()
     requires_if_match = False
     lookup_first: models.Q | None = None
@@ -115,7 +117,13 @@ class ResourceBehaviour(viewsets.GenericViewSet[Any]):
             return _rolled_back(work)
         if key is None:
             return work()
-        return idempotency.once(request, key, work, answer_error=self.handle_exception)
+        return idempotency.once(
+            request,
+            key,
+            work,
+            answer_error=self.handle_exception,
+            calls_out=self.action in self.calls_out,
+        )
 
     def _guarded(self, answer: Answer, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Run the work under the lock of its row if it names the version it was made for."""

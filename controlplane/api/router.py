@@ -8,9 +8,11 @@ from rest_framework.viewsets import GenericViewSet
 from controlplane.api.resource import ResourceBehaviour
 from controlplane.api.system import SystemViewSet
 from controlplane.audit.api import AuditEntryViewSet
+from controlplane.decisions import api as decisions
 from controlplane.finance import api as finance
 from controlplane.metering import api as metering
 from controlplane.operations.api import OperationViewSet
+from controlplane.planning import api as planning
 from controlplane.serving import api as serving
 from controlplane.telemetry import api as telemetry
 from controlplane.tenancy.api import (
@@ -80,9 +82,20 @@ router.resource("usage-segments", metering.UsageSegmentViewSet)
 router.resource("usage-refusals", metering.SegmentRefusalViewSet)
 router.resource("usage-routers", metering.UsageRouterViewSet)
 router.resource("reconciliations", metering.ReconciliationViewSet)
+router.resource("routing/decisions", decisions.DecisionViewSet)
+router.resource("routing/shadow", decisions.ShadowViewSet)
+router.resource("routing/pairs", decisions.PairViewSet)
+router.resource("routing/readings", decisions.RouterReadingViewSet)
+router.resource("routing/explain", decisions.ExplainViewSet)
+router.resource("routing/replay", decisions.ReplayViewSet)
+router.resource("routing/test", decisions.TestViewSet)
 router.resource("ledger-hours", finance.LedgerHourViewSet)
 router.resource("asset-costs", finance.AssetCostViewSet)
 router.resource("site-cost-periods", finance.SiteCostPeriodViewSet)
 router.resource("node-costs", finance.NodeCostViewSet)
 router.resource("unit-costs", finance.UnitCostViewSet)
 router.resource("policy-comparisons", finance.PolicyComparisonViewSet)
+router.resource("scenarios", planning.ScenarioViewSet)
+router.resource("scenario-runs", planning.ScenarioRunViewSet)
+router.resource("advice", planning.AdviceViewSet)
+router.resource("savings-calculator", planning.SavingsCalculatorViewSet)

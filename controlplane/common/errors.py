@@ -38,6 +38,11 @@ class DomainError(Exception):
         """The hint with its placeholders filled."""
         return str(self.hint).format(**self.facts)
 
+    @property
+    def told(self) -> str:
+        """Message and advice, for a page."""
+        return f"{self} {self.advice}".strip()
+
 
 class RequestError(DomainError):
     """The request cannot be read."""

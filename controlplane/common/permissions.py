@@ -60,6 +60,11 @@ def allows(actor: "User", action: str, subject: Model | None = None) -> bool:
     return _backend().allows(actor, action, subject)
 
 
+def roles_with(action: str) -> list[str]:
+    """Names of roles that have the action; for the sentence that stands instead of a button."""
+    return _backend().roles_with(action)
+
+
 def restrict(queryset: "QuerySet[M]", user: "User", action: str) -> "QuerySet[M]":
     """Rows of the queryset on which the user may do the action; empty if none."""
     return _backend().visible(queryset, user, action)

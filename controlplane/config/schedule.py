@@ -30,6 +30,10 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "delete-old-samples": every(3600, "controlplane.telemetry.tasks.delete_old_samples"),
     # Usage is on the pages about this long after the answer; routers close a segment each second.
     "pull-usage": every(5, "controlplane.metering.tasks.pull_usage"),
+    # Decisions are on the page about this long after they fell; a router keeps 2,000 for us.
+    "pull-decisions": every(5, "controlplane.decisions.tasks.pull_decisions"),
+    # Decisions stay 7 days and 200,000 rows; an hour more does no harm.
+    "delete-old-decisions": every(900, "controlplane.decisions.tasks.delete_old_decisions"),
     # Follows roll-up, whose sums it compares.
     "reconcile-recent": every(5, "controlplane.metering.tasks.reconcile_recent"),
     # Events stay 35 days; an hour more does no harm.
@@ -38,6 +42,12 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "recompute-ledger": every(15, "controlplane.finance.tasks.recompute_recent"),
     # Health of a node that nobody observed for ten minutes is unknown at most a minute later.
     "mark-stale-nodes": every(60, "inventory.tasks.mark_stale"),
+    # A gain must last for half an hour, and a look takes seconds of a core per loaded pool.
+    "advise-standing": every(900, "controlplane.planning.tasks.advise_standing"),
+    # Findings stay 30 days; a day more does no harm.
+    "forget-standing": every(86_400, "controlplane.planning.tasks.forget_standing"),
+    # A race whose worker was killed says so about this late; its claim lapses after 15 s.
+    "end-stranded-races": every(10, "controlplane.planning.tasks.end_stranded_races"),
     # A lost nudge costs at most this; the demo's engines come back within it.
     "reconcile-pools": every(2, "controlplane.serving.tasks.reconcile_pools"),
     # A router counts as in reach for 10 s after it was heard.

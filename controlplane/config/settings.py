@@ -41,6 +41,9 @@ ENGINE_HOST_TOKEN = env.kept_secret("ENGINE_HOST_TOKEN", VAR / "engine-host-toke
 DEMO_PLUG = env.text("DEMO_PLUG", default="")
 # SERVING_LEASE_SECONDS: how long the loop of a pool waits for a worker that died.
 SERVING_LEASE_SECONDS = env.number("SERVING_LEASE_SECONDS", default=15, low=1, high=300)
+# PLANNING_REQUESTS: requests in virtual time for a run of a scenario, each option tried once; about
+# 1.5 ms of a core each.
+PLANNING_REQUESTS = env.number("PLANNING_REQUESTS", default=16_000, low=100, high=1_000_000)
 # SIMULATED: true marks every figure of this installation as simulated, as in the demo.
 SIMULATED = env.flag("SIMULATED", default=False)
 
@@ -70,7 +73,9 @@ INSTALLED_APPS = [
     "controlplane.telemetry",
     "controlplane.serving",
     "controlplane.metering",
+    "controlplane.decisions",
     "controlplane.finance",
+    "controlplane.planning",
     "controlplane.console",
     "controlplane.api",
 ]
@@ -126,6 +131,8 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_TIME_LIMIT = 300
 CELERY_TASK_SOFT_TIME_LIMIT = 270
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# A live race keeps a process for up to half an hour; only workers started with `-Q live` take one.
+CELERY_TASK_ROUTES = {"controlplane.planning.tasks.run_race": {"queue": "live"}}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # The broker is a wake-up only: rows are the truth, and sweeps send again what was lost. A message
 # of a dead worker comes back after the visibility timeout, which stays above the longest task.
@@ -219,6 +226,9 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ClusterKindEnum": "inventory.models.Cluster.Kind",
         "FigureSourceEnum": "controlplane.telemetry.models.Evidence",
+        "OperationOutputStateEnum": "controlplane.operations.models.Operation.State",
+        "PoolPolicyEnum": "controlplane.serving.models.Pool.Policy",
+        "RoutingPolicyEnum": "controlplane.decisions.api.questions.POLICIES",
     },
     "PREPROCESSING_HOOKS": ["controlplane.api.schema.views"],
     "POSTPROCESSING_HOOKS": [

@@ -16,4 +16,5 @@ urlpatterns = [
     path("fleet/", include("inventory.urls")),
     path("serving/", include("controlplane.serving.urls")),
     path("cost/", include("controlplane.finance.urls")),
+    path("planning/", include("controlplane.planning.urls")),
 ]

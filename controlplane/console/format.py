@@ -1,7 +1,7 @@
 """Numbers, money and times as people read them; what is missing says so and is never 0."""
 
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 from babel.numbers import format_currency, format_decimal, get_currency_symbol
 from django.utils import formats, timezone, translation
@@ -11,6 +11,8 @@ Number = int | float | Decimal
 
 MISSING = "\N{EN DASH}"
 """What stands where a known source gave no value."""
+_DIGITS = 80
+"""Of the largest decimals that people can make by stating figures; 28 are the usual end."""
 
 
 def is_missing(value: object) -> bool:
@@ -23,7 +25,8 @@ def number(value: Number | None, digits: int = 0) -> str:
     if value is None or is_missing(value):
         return MISSING
     pattern = "#,##0" + ("." + "0" * digits if digits else "")
-    return str(format_decimal(value, format=pattern, locale=_locale()))
+    with localcontext(prec=_DIGITS):
+        return str(format_decimal(value, format=pattern, locale=_locale()))
 
 
 def compact(value: Number | None) -> str:
@@ -48,7 +51,9 @@ def money(amount: Number | None, currency: str, *, whole: bool = False) -> str:
         return MISSING
     digits = not whole and currency not in ("KRW", "JPY") and abs(float(amount)) < 100_000
     pattern = "¤#,##0.00" if digits else "¤#,##0"
-    return str(format_currency(amount, currency, pattern, locale=_locale(), currency_digits=False))
+    with localcontext(prec=_DIGITS):
+        text = format_currency(amount, currency, pattern, locale=_locale(), currency_digits=False)
+    return str(text)
 
 
 def currency_sign(currency: str) -> str:

@@ -49,6 +49,21 @@ GROUPS: list[tuple[object, list[Page]]] = [
         ],
     ),
     (
+        _("Routing"),
+        [
+            Page("console:decisions", _("Decisions"), "pulse", "routing.view_decision", key="t"),
+            Page("console:route-test", _("Route tester"), "send", "routing.test_route"),
+        ],
+    ),
+    (
+        _("Planning"),
+        [
+            Page("console:race", _("Race"), "race", "planning.view_scenario"),
+            Page("console:planning", _("Scenarios"), "plan", "planning.view_scenario"),
+            Page("planning:savings", _("Savings calculator"), "save", "planning.view_scenario"),
+        ],
+    ),
+    (
         _("Tenants and money"),
         [Page("console:cost", _("Cost"), "cost", "finance.view_ledger", key="m")],
     ),
@@ -67,16 +82,21 @@ def links(request: HttpRequest) -> list[tuple[object, list[Link]]]:
     user = request.user
     if not isinstance(user, User):
         return []
-    groups = [(name, [_link(page, request) for page in pages if _may(user, page)])
+    groups = [(name, [(page, reverse(page.route)) for page in pages if _may(user, page)])
               for name, pages in GROUPS]  # fmt: skip
-    return [(name, pages) for name, pages in groups if pages]
+    here = _here(request.path, [url for _name, pages in groups for _page, url in pages])
+    return [
+        (name, [Link(page=page, url=url, current=url == here) for page, url in pages])
+        for name, pages in groups
+        if pages
+    ]
 
 
 def _may(user: User, page: Page) -> bool:
     return not page.permission or permissions.allows(user, page.permission)
 
 
-def _link(page: Page, request: HttpRequest) -> Link:
-    url = reverse(page.route)
-    here = request.path == url or (url != "/" and request.path.startswith(f"{url}/"))
-    return Link(page=page, url=url, current=here)
+def _here(path: str, urls: list[str]) -> str | None:
+    """The page that is open: the longest address that the path is or lies below."""
+    fitting = [url for url in urls if path == url or (url != "/" and path.startswith(f"{url}/"))]
+    return max(fitting, key=len, default=None)

@@ -2,7 +2,18 @@
 
 from django.urls import path
 
-from controlplane.console.views import account, control, demo, fleet, money, overview, serving
+from controlplane.console.views import (
+    account,
+    control,
+    demo,
+    fleet,
+    money,
+    overview,
+    planning,
+    race,
+    routing,
+    serving,
+)
 
 app_name = "console"
 urlpatterns = [
@@ -22,6 +33,16 @@ urlpatterns = [
     path("serving/changes", serving.changes, name="changes"),
     path("serving/changes/<uuid:pk>", serving.change, name="change"),
     path("serving/routers", serving.routers, name="routers"),
+    path("routing/decisions", routing.decisions, name="decisions"),
+    path("routing/decisions/<uuid:pk>", routing.decision, name="decision"),
+    path("routing/test", routing.test, name="route-test"),
+    path("race", race.race, name="race"),
+    path("race.csv", race.figures, name="race-figures"),
+    path("planning", planning.planning, name="planning"),
+    path("planning/scenarios/<uuid:pk>", planning.scenario, name="scenario"),
+    path("planning/runs/<uuid:pk>", planning.run, name="scenario-run"),
+    path("planning/advice/<uuid:pk>", planning.advice, name="advice"),
+    path("planning/compare", planning.compare, name="compare-runs"),
     path("cost", money.cost, name="cost"),
     path("operations", control.operations, name="operations"),
     path("operations/<uuid:pk>", control.operation, name="operation"),

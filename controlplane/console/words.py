@@ -132,6 +132,8 @@ _CHECKS: dict[str, object] = {
 _OPERATIONS: dict[str, object] = {
     "serving.apply-plan": _("Apply a change plan"),
     "serving.roll-back-plan": _("Roll back a change plan"),
+    "planning.run-scenario": _("Run a scenario"),
+    "planning.live-race": _("Live race"),
     "serving.reset-knowledge": _("Forget what routers and engines learned"),
 }
 

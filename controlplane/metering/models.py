@@ -113,6 +113,8 @@ class UsageEventRow(models.Model):
     project = models.CharField(max_length=200)
     key = models.CharField(max_length=200)
     model = models.CharField(max_length=200)
+    asked_model = models.CharField(max_length=200, blank=True)
+    """Name that the caller used, where a rule rewrote it; "" is the model's own."""
     endpoint = models.CharField(max_length=200, blank=True)
     instance = models.CharField(max_length=200, blank=True)
     node = models.CharField(max_length=253, blank=True)
@@ -282,7 +284,7 @@ class Reconciliation(TimestampedModel):
     engine_tokens = models.BigIntegerField(null=True, blank=True)
     """Prompt and generation counters of engines that answer clients; None is not reconciled."""
     probe_tokens = models.BigIntegerField()
-    """Tokens of the control plane's own probes, which no router saw."""
+    """Tokens that no client asked for: the control plane's probes and routers' first prompts."""
     unattributed_tokens = models.BigIntegerField(null=True, blank=True)
     """Engine less probes less gateway; negative when the engines counted less than the routers."""
     source = models.CharField(max_length=16, choices=Evidence)

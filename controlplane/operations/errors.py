@@ -14,6 +14,17 @@ class OperationLostError(DomainError):
     hint = _("Another worker goes on with it.")
 
 
+class WorkersLostError(DomainError):
+    """What an operation fails with whose workers died one after the other."""
+
+    code = "workers-lost"
+    title = _("Workers ended with the work")
+    message = _("{lost} workers in a row ended while they worked on it, and none could say why.")
+    hint = _(
+        "Often memory was short: give workers more of it, or make the work smaller, and retry."
+    )
+
+
 class OperationEndedError(DomainError):
     code = "operation-ended"
     title = _("Operation has ended")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db import DatabaseError, transaction
-from django.db.models import F, Model, Q
+from django.db.models import Case, F, Model, PositiveIntegerField, Q, When
 from django.utils import timezone
 
 from controlplane.audit import services as audit
@@ -24,6 +24,7 @@ from controlplane.operations.errors import (
     OperationEndedError,
     OperationLostError,
     OperationNotFailedError,
+    WorkersLostError,
 )
 from controlplane.operations.models import (
     IdempotencyRecord,
@@ -80,14 +81,24 @@ def start(
     return operation
 
 
-def claim(operation_id: UUID | str, *, seconds: float = CLAIM_SECONDS) -> Operation | None:
+def claim(
+    operation_id: UUID | str, *, seconds: float = CLAIM_SECONDS, most_lost: int | None = None
+) -> Operation | None:
     """Take a pending operation, or a running one whose claim has lapsed; None if neither.
 
-    Of several callers at once one gets it.
+    Of several callers at once one gets it. When `most_lost` workers have died with it, it fails
+    with WorkersLostError instead of being handed out once more.
     """
     now = timezone.now()
+    if most_lost is not None and _is_given_up(operation_id, most_lost, now):
+        return None
     claimable = Q(state=State.PENDING) | Q(state=State.RUNNING, claimed_until__lte=now)
     taken = Operation.objects.filter(claimable, pk=operation_id).update(
+        lost=Case(
+            When(state=State.RUNNING, then=F("lost") + 1),
+            default=F("lost"),
+            output_field=PositiveIntegerField(),
+        ),
         state=State.RUNNING,
         attempt=F("attempt") + 1,
         claimed_until=now + timedelta(seconds=seconds),
@@ -95,6 +106,19 @@ def claim(operation_id: UUID | str, *, seconds: float = CLAIM_SECONDS) -> Operat
         updated_at=now,
     )
     return Operation.objects.get(pk=operation_id) if taken else None
+
+
+def _is_given_up(operation_id: UUID | str, most_lost: int, now: datetime) -> bool:
+    lapsed = Operation.objects.filter(
+        pk=operation_id, state=State.RUNNING, claimed_until__lte=now, lost__gte=most_lost - 1
+    ).first()
+    if lapsed is None:
+        return False
+    try:
+        fail(lapsed, WorkersLostError(lost=lapsed.lost + 1))
+    except OperationLostError:
+        return False  # Somebody else was faster.
+    return True
 
 
 def renew(operation: Operation, *, seconds: float = CLAIM_SECONDS) -> None:
@@ -177,12 +201,17 @@ def request_cancel(*, operation_id: UUID, actor: "User", reason: str = "") -> Op
         raise OperationEndedError(operation=str(operation), state=State(operation.state))
     if operation.cancel_requested_at is not None:
         return operation
+    ask_to_end(operation)
+    audit.record(actor=actor, action="operation.cancel", subject=operation, reason=reason)
+    return operation
+
+
+def ask_to_end(operation: Operation) -> None:
+    """End a pending operation, or ask a running one; the caller has checked who and locked it."""
     operation.cancel_requested_at = timezone.now()
     if operation.state == State.PENDING:
         operation.state, operation.finished_at = State.CANCELLED, timezone.now()
     operation.save(update_fields=["cancel_requested_at", "state", "finished_at", "updated_at"])
-    audit.record(actor=actor, action="operation.cancel", subject=operation, reason=reason)
-    return operation
 
 
 @transaction.atomic
@@ -194,11 +223,11 @@ def retry(*, operation_id: UUID, actor: "User", reason: str = "") -> Operation:
     operation = _locked(operation_id, actor, "operations.retry_operation")
     if operation.state not in {State.FAILED, State.CANCELLED}:
         raise OperationNotFailedError(operation=str(operation), state=State(operation.state))
-    operation.state, operation.sent_at = State.PENDING, timezone.now()
+    operation.state, operation.sent_at, operation.lost = State.PENDING, timezone.now(), 0
     operation.finished_at = operation.cancel_requested_at = operation.error = None
     operation.save(
         update_fields=[
-            "state", "sent_at", "finished_at", "cancel_requested_at", "error", "updated_at",
+            "state", "sent_at", "lost", "finished_at", "cancel_requested_at", "error", "updated_at",
         ]
     )  # fmt: skip
     audit.record(actor=actor, action="operation.retry", subject=operation, reason=reason)

@@ -1,7 +1,8 @@
 """Rules of serving that said no.
 
 DomainError
-├── ModelUnknownError, PoolRetiredError, PolicyRefusedError, EngineArgumentsRefusedError
+├── ModelUnknownError, PoolRetiredError
+├── PolicyRefusedError, SloRefusedError, GatewayRulesRefusedError, EngineArgumentsRefusedError
 ├── PlanEmptyError, PlanRoleRefusedError, AcceleratorsUnknownError
 ├── PlanStateError, PlanStaleError, PlanExpiredError, PlanBlockedError
 ├── OwnPlanError, PoolBusyError, RollbackTooLateError
@@ -37,6 +38,22 @@ class PolicyRefusedError(DomainError):
     title = _("Policy is not allowed")
     message = _("The policy was refused at {pointer}: {detail}")
     hint = _("Allowed there: {allowed}.")
+
+
+class SloRefusedError(DomainError):
+    code = "slo-refused"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("SLO is not allowed")
+    message = _("Targets and rules of waiting were refused at {pointer}: {detail}")
+    hint = _("Correct the value; docs/pool-document.schema.json lists what is allowed.")
+
+
+class GatewayRulesRefusedError(DomainError):
+    code = "gateway-rules-refused"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("Objectives or rewrites are not allowed")
+    message = _("They were refused at {pointer}: {detail}")
+    hint = _("Correct the value; docs/pool-document.schema.json lists what is allowed.")
 
 
 class EngineArgumentsRefusedError(DomainError):

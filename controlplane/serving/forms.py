@@ -1,21 +1,26 @@
-"""Forms of serving's pages: a change of roles, a pool's policy."""
+"""Forms of serving's pages: a change of roles, a pool's policy and its SLO."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from controlplane.common import permissions
-from controlplane.serving import selectors
+from controlplane.serving import rulelines, selectors
 from controlplane.serving.models import Pool, Role
 from controlplane.serving.services import PlanInput
 from inventory.models import Accelerator, Node
 
 if TYPE_CHECKING:
+    from controlplane.common.errors import type_text
     from controlplane.tenancy.models import User
 
+
+Read = TypeVar("Read")
 
 RELEASE = "none"
 """Choice that takes the role away; an empty choice would be easy to send by mistake."""
@@ -137,3 +142,128 @@ class PolicyForm(forms.Form):
     reason = forms.CharField(
         label=_("Reason"), max_length=300, widget=forms.TextInput(attrs={"class": "input"})
     )
+
+
+def _number(
+    label: "type_text", least: float, most: float, help_text: "type_text"
+) -> forms.FloatField:
+    return forms.FloatField(
+        label=label,
+        required=False,
+        min_value=least,
+        max_value=most,
+        widget=forms.NumberInput(attrs={"class": "input", "step": "any"}),
+        help_text=help_text,
+    )
+
+
+class SloForm(forms.Form):
+    """A pool's targets and who waits for them; an empty field states nothing."""
+
+    slo_ttft_p95_seconds = _number(
+        _("Target for TTFT p95, s"),
+        0.001,
+        3600,
+        _("Routers aim at it for each request, and requests wait when no endpoint could meet it."),
+    )
+    slo_tpot_p95_seconds = _number(
+        _("Target for TPOT p95, s"),
+        0.0001,
+        60,
+        _("A request waits for its endpoint while one more would make answers there slower."),
+    )
+    queue_requests = forms.IntegerField(
+        label=_("Requests that may wait"),
+        required=False,
+        min_value=0,
+        max_value=1_000_000,
+        widget=forms.NumberInput(attrs={"class": "input"}),
+        help_text=_("In each router. Empty: 1000 under consort, else none; 0: none."),
+    )
+    queue_seconds = _number(
+        _("Longest wait, s"), 0.001, 86_400, _("Then the answer is 429. Empty: 30 s.")
+    )
+    saturation_seconds = _number(
+        _("Expected wait that makes requests wait here, s"),
+        0,
+        86_400,
+        _("At the best endpoint. Empty: the target for TTFT, else 2 s."),
+    )
+    evict_sheddable = forms.BooleanField(
+        label=_("End running requests of a priority below 0 when others wait"), required=False
+    )
+    reason = forms.CharField(
+        label=_("Reason"), max_length=300, widget=forms.TextInput(attrs={"class": "input"})
+    )
+
+    def __init__(self, sent: QueryDict | None, *, pool: Pool) -> None:
+        self._stated = dict(pool.admission)
+        targets = {name: getattr(pool, name) for name in _TARGETS}
+        super().__init__(sent, initial=self._stated | targets)
+
+    def changes(self) -> dict[str, Any]:
+        """The valid form as the service takes it; rules that it does not show stay."""
+        found = self.cleaned_data
+        admission = {name: value for name, value in self._stated.items() if name not in _WAITING}
+        admission |= {name: found[name] for name in _WAITING if found[name] is not None}
+        if not admission["evict_sheddable"]:
+            del admission["evict_sheddable"]
+        return {name: found[name] for name in _TARGETS} | {"admission": admission}
+
+
+class GatewayRulesForm(forms.Form):
+    """A pool's objectives and rewrites as lines, with the reason."""
+
+    objectives = forms.CharField(
+        label=_("Objectives"),
+        required=False,
+        max_length=100_000,
+        widget=forms.Textarea(attrs={"class": "input mono", "rows": 8, "spellcheck": "false"}),
+        help_text=_(
+            "A name and its priority in each line, for example: interactive 10. Requests state the"
+            " name in a header; below 0 may be refused when others wait. Other names are 0."
+        ),
+    )
+    rewrites = forms.CharField(
+        label=_("Rewrites of models"),
+        required=False,
+        max_length=100_000,
+        widget=forms.Textarea(attrs={"class": "input mono", "rows": 8, "spellcheck": "false"}),
+        help_text=_(
+            "Names, an arrow and models with weights in each line, for example: chat, assistant ->"
+            " granite 90, granite-legal 10. * is every name. Callers stay with their model. Another"
+            " model than the pool's is taken for an adapter of it."
+        ),
+    )
+    reason = forms.CharField(
+        label=_("Reason"), max_length=300, widget=forms.TextInput(attrs={"class": "input"})
+    )
+
+    def __init__(self, sent: QueryDict | None, *, pool: Pool) -> None:
+        stated = {
+            "objectives": rulelines.objectives_text(pool.objectives),
+            "rewrites": rulelines.rewrites_text(pool.rewrites),
+        }
+        super().__init__(sent, initial=stated)
+
+    def clean_objectives(self) -> dict[str, int]:
+        """Priorities by name."""
+        return self._read(rulelines.objectives_of, "objectives")
+
+    def clean_rewrites(self) -> list[dict[str, Any]]:
+        """Rules as in the pool document."""
+        return self._read(rulelines.rewrites_of, "rewrites")
+
+    def changes(self) -> dict[str, Any]:
+        """The valid form as the service takes it."""
+        return {name: self.cleaned_data[name] for name in ("objectives", "rewrites")}
+
+    def _read(self, read: Callable[[str], Read], name: str) -> Read:
+        try:
+            return read(self.cleaned_data[name])
+        except rulelines.RuleLineError as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+_TARGETS = ("slo_ttft_p95_seconds", "slo_tpot_p95_seconds")
+_WAITING = ("queue_requests", "queue_seconds", "saturation_seconds", "evict_sheddable")

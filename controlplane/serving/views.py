@@ -15,8 +15,8 @@ from controlplane.common import permissions
 from controlplane.common.errors import DomainError
 from controlplane.common.http import ConsoleRequest
 from controlplane.serving import selectors, services
-from controlplane.serving.forms import PlanForm, PolicyForm, candidates
-from controlplane.serving.models import ChangePlan
+from controlplane.serving.forms import GatewayRulesForm, PlanForm, PolicyForm, SloForm, candidates
+from controlplane.serving.models import ChangePlan, Pool
 from controlplane.tenancy.models import User
 
 Act = Callable[[ChangePlan, User, str], ChangePlan]
@@ -58,7 +58,7 @@ def change_add(request: ConsoleRequest) -> HttpResponse:
         try:
             plan = services.draft_plan(form.wish(ticked), actor=request.user)
         except DomainError as error:
-            form.add_error(None, _told(error))
+            form.add_error(None, error.told)
         except ValidationError as error:
             form.add_error(None, error.messages)
         else:
@@ -82,7 +82,7 @@ def change_act(request: ConsoleRequest, pk: UUID, verb: str) -> HttpResponse:
     try:
         act(plan, request.user, note)
     except DomainError as error:
-        messages.error(request, _told(error))
+        messages.error(request, error.told)
     return redirect("console:change", plan.pk)
 
 
@@ -98,13 +98,67 @@ def pool_policy(request: ConsoleRequest, pk: UUID) -> HttpResponse:
     try:
         services.change_policy(pool_id=pool.pk, actor=request.user, **form.cleaned_data)
     except DomainError as error:
-        messages.error(request, _told(error))
+        messages.error(request, error.told)
     else:
         messages.success(
             request, _("Policy: %(policy)s. Routers get it with the next document.")
             % {"policy": form.cleaned_data["policy"]},
         )  # fmt: skip
     return redirect("console:pool", pool.pk)
+
+
+@login_required
+def pool_slo(request: ConsoleRequest, pk: UUID) -> HttpResponse:
+    """Set targets and rules of waiting; routers get them with the next document."""
+    return _settings_page(
+        request,
+        pk,
+        form_class=SloForm,
+        change=services.change_slo,
+        template="serving/pool_slo.html",
+        done=_("The SLO is changed. Routers get it with the next document."),
+    )
+
+
+@login_required
+def pool_gateway(request: ConsoleRequest, pk: UUID) -> HttpResponse:
+    """Set objectives and rewrites of models; routers get them with the next document."""
+    return _settings_page(
+        request,
+        pk,
+        form_class=GatewayRulesForm,
+        change=services.change_gateway_rules,
+        template="serving/pool_gateway.html",
+        done=_("Objectives and rewrites are changed. Routers get them with the next document."),
+    )
+
+
+def _settings_page(
+    request: ConsoleRequest,
+    pk: UUID,
+    *,
+    form_class: type[SloForm] | type[GatewayRulesForm],
+    change: Callable[..., Pool],
+    template: str,
+    done: str,
+) -> HttpResponse:
+    """A form for some settings of a pool; wrong entries come back with what is wrong."""
+    pool = get_object_or_404(selectors.pools_for_viewer(request.user), pk=pk)
+    permissions.require(request.user, "serving.change_pool", pool)
+    form = form_class(request.POST or None, pool=pool)
+    if request.method == "POST" and form.is_valid():
+        reason = form.cleaned_data["reason"]
+        try:
+            change(pool_id=pool.pk, changes=form.changes(), reason=reason, actor=request.user)
+        except DomainError as error:
+            form.add_error(None, error.told)
+        except ValidationError as error:
+            form.add_error(None, error.messages)
+        else:
+            messages.success(request, done)
+            return redirect("console:pool", pool.pk)
+    context = {"form": form, "pool": pool}
+    return render(request, template, context, status=422 if form.errors else 200)
 
 
 def _uuids(texts: list[str]) -> list[UUID]:
@@ -115,8 +169,3 @@ def _uuids(texts: list[str]) -> list[UUID]:
         except ValueError:
             continue
     return found
-
-
-def _told(error: DomainError) -> str:
-    hint = str(error.hint).format(**error.facts)
-    return f"{error} {hint}".strip()

@@ -14,10 +14,12 @@ from django.db.models import Model, QuerySet
 from controlplane.common.tenants import tenant_id_of, tenant_path
 from controlplane.tenancy.models import Role, User
 
-_FLEET_VIEW = ("inventory.view_*", "serving.view_*", "telemetry.view_*", "operations.view_*")
+_FLEET_VIEW = ("inventory.view_*", "serving.view_*", "telemetry.view_*", "operations.view_*",
+               "routing.view_*", "planning.view_*")  # fmt: skip
 _TENANT_VIEW = (
     "tenancy.view_organisation", "tenancy.view_tenant", "tenancy.view_project",
     "metering.view_usage", "metering.view_usagehour", "operations.view_operation",
+    "routing.view_decision",
 )  # fmt: skip
 
 ACTIONS: dict[str, tuple[str, ...]] = {
@@ -25,18 +27,19 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     Role.FLEET_OPERATOR: ("inventory.*", *_FLEET_VIEW, "operations.*", "serving.drain_*"),
     Role.ROLE_ASSIGNER: (
         *_FLEET_VIEW, "serving.*_changeplan", "serving.assign_role", "serving.rollback*",
-        "serving.*_workload", "!serving.approve_*", "!serving.reject_*",
+        "serving.*_workload", "!serving.approve_*", "!serving.reject_*", "planning.*",
     ),
     Role.APPROVER: (*_FLEET_VIEW, "serving.approve_*", "serving.reject_*"),
     Role.ROUTER_ENGINEER: (
         *_FLEET_VIEW, "serving.*_pool", "serving.*_pooldocument", "serving.*_router",
-        "serving.*_routerpush", "serving.*_endpoint", "serving.*_model", "serving.*_decision",
-        "serving.test_route",
+        "serving.*_routerpush", "serving.*_endpoint", "serving.*_model", "routing.*",
+        "planning.*",
     ),
     Role.TENANT_ADMIN: (
         *_TENANT_VIEW, "tenancy.*", "!tenancy.*_organisation", "tenancy.view_organisation",
         "!tenancy.add_tenant", "!tenancy.delete_tenant", "!tenancy.suspend_tenant",
         "!tenancy.resume_tenant", "!tenancy.add_platformuser",
+        "!tenancy.prioritise_key",
     ),
     Role.TENANT_VIEWER: _TENANT_VIEW,
     Role.FINANCE: (*_FLEET_VIEW, "finance.*", "metering.*", "tenancy.view_organisation",

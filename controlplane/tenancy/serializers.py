@@ -50,6 +50,13 @@ class InferenceKeyInput(OptionalReasonInput):
     expires_in_days = serializers.IntegerField(
         min_value=1, max_value=365, required=False, allow_null=True, default=None
     )
+    highest_priority = serializers.IntegerField(
+        min_value=-(2**31),
+        max_value=2**31 - 1,
+        required=False,
+        default=0,
+        help_text="Requests may ask for priorities up to it; above 0 is the platform's to give.",
+    )
 
 
 class ApiTokenInput(OptionalReasonInput):
@@ -98,8 +105,8 @@ class InferenceKeyOutput(serializers.ModelSerializer[InferenceKey]):
     class Meta:
         model = InferenceKey
         fields = [
-            "id", "prefix", "name", "tenant", "project", "models", "expires_at", "revoked_at",
-            "created_at", "updated_at",
+            "id", "prefix", "name", "tenant", "project", "models", "expires_at",
+            "highest_priority", "revoked_at", "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
 

@@ -13,16 +13,26 @@ from controlplane.metering.models import Reconciliation
 from controlplane.telemetry import services as telemetry
 
 
-def engine_tokens(pool: str, hour: datetime) -> int:
-    """Tokens of the engines without probes; call it before any engine of this run starts."""
+def engine_tokens(pool: str, hour: datetime) -> dict[str, int]:
+    """Tokens of the `engines` without probes, and of `probes` with routers' first prompts.
+
+    Call it before any engine of this run starts.
+    """
     telemetry.recompute_hour(hour=hour)
     metering.reconcile_recent()
     rows = Reconciliation.objects.filter(pool=pool, hour__gte=hour, engine_tokens__isnull=False)
-    return rows.aggregate(sum=Sum(F("engine_tokens") - F("probe_tokens")))["sum"] or 0
+    sums = rows.aggregate(
+        engines=Sum(F("engine_tokens") - F("probe_tokens")), probes=Sum("probe_tokens")
+    )
+    return {name: value or 0 for name, value in sums.items()}
 
 
 def router_tokens(pool: str, hour: datetime) -> int:
-    """Tokens of the routers' usage; call it while they run and before this run's first request."""
+    """Tokens of clients at the routers.
+
+    Call it while they run and before this run's first request of a client; first prompts that
+    routers sent to this run's engines do not belong to it.
+    """
     metering.pull_routers()
     metering.recompute_stale_hours()
     metering.reconcile_recent()

@@ -13,8 +13,9 @@ from deploy.demo import leftovers
 from deploy.demo.options import ROUTERS, Options, OptionsError, check_ports, environment_of
 from deploy.demo.supervision import Supervision
 
-START_TIMEOUT_SECONDS = 60.0
-AFTER_TABLES = ("engine-host", *ROUTERS, "web", "worker", "beat", "agents")
+START_TIMEOUT_SECONDS = 180.0
+"""The console needs some 5 s of CPU time, and a machine may have ten others who want it."""
+AFTER_TABLES = ("engine-host", *ROUTERS, "web", "worker", "live-worker", "beat", "agents")
 
 
 class InstallationError(Exception):
@@ -43,6 +44,7 @@ class Installation:
         self._until(valkey.is_running, "valkey")
         for router in ROUTERS:
             self.router_token(router)
+        self._secret("gossip.secret")
 
     def start_programs(self) -> None:
         """Console, worker, beat, routers and the engine host; returns when the console answers."""
@@ -68,7 +70,10 @@ class Installation:
 
     def router_token(self, router: str) -> str:
         """What the router asks for on its admin port; made once, kept in a file of mode 0600."""
-        path = self.supervision.folder / f"{router}.token"
+        return self._secret(f"{router}.token")
+
+    def _secret(self, name: str) -> str:
+        path = self.supervision.folder / name
         if not path.exists():
             path.touch(mode=0o600)
             path.write_text(secrets.token_hex(32))

@@ -31,6 +31,8 @@ class Options:
     """Requests per second that go on after the comparison; 0 for none."""
     router_ports: Mapping[str, int] = field(default_factory=dict)
     admin_ports: Mapping[str, int] = field(default_factory=dict)
+    gossip_ports: Mapping[str, int] = field(default_factory=dict)
+    """UDP, on which the routers share what they know."""
 
     @property
     def web_url(self) -> str:
@@ -48,6 +50,7 @@ class Options:
         for letter, router in zip("AB", ROUTERS, strict=True):
             named[f"DEMO_ROUTER_{letter}_PORT"] = self.router_ports[router]
             named[f"DEMO_ROUTER_{letter}_ADMIN_PORT"] = self.admin_ports[router]
+            named[f"DEMO_ROUTER_{letter}_GOSSIP_PORT"] = self.gossip_ports[router]
         return named
 
 
@@ -71,6 +74,10 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str]) -> Op
             "router-a": _port(environment, "DEMO_ROUTER_A_ADMIN_PORT", 8180),
             "router-b": _port(environment, "DEMO_ROUTER_B_ADMIN_PORT", 8181),
         },
+        gossip_ports={
+            "router-a": _port(environment, "DEMO_ROUTER_A_GOSSIP_PORT", 8280),
+            "router-b": _port(environment, "DEMO_ROUTER_B_GOSSIP_PORT", 8281),
+        },
     )
 
 
@@ -81,16 +88,18 @@ def check_ports(options: Options) -> None:
         if port in seen:
             raise OptionsError(f"{variable} and {seen[port]} are both {port}: give each its own.")
         seen[port] = variable
-        if not _is_free(port):
+        kind = socket.SOCK_DGRAM if "GOSSIP" in variable else socket.SOCK_STREAM
+        if not _is_free(port, kind):
             raise OptionsError(
                 f"Port {port} is in use. Stop what listens there, or set {variable} to another "
                 f"port, as in 'make demo {variable}={port + 1000}'."
             )
 
 
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def _is_free(port: int, kind: socket.SocketKind) -> bool:
+    with socket.socket(socket.AF_INET, kind) as probe:
+        if kind is socket.SOCK_STREAM:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:

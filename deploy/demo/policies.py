@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from controlplane.operations.models import Operation
 from controlplane.serving.models import Endpoint, Pool, PoolDocument, Router, RouterPush
-from controlplane.serving.services import catalogue, knowledge
+from controlplane.serving.services import knowledge, pool_settings
 from controlplane.tenancy.models import User
 
 TIMEOUT_SECONDS = 45.0
@@ -20,7 +20,7 @@ def put_in_force(pool: Pool, policy: str, *, actor: User) -> None:
     before = PoolDocument.objects.filter(pool=pool).order_by("-version").first()
     pool.refresh_from_db()
     if pool.policy != policy:
-        catalogue.change_policy(
+        pool_settings.change_policy(
             pool_id=pool.pk,
             policy=policy,
             reason="Comparison of policies in the demo.",

@@ -28,7 +28,7 @@ class Run:
     clients: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """Reports of the load generator by policy."""
     tokens_before: dict[str, int] = field(default_factory=dict)
-    """Tokens of this hour from earlier runs, by `router` and `engines`."""
+    """Tokens of this hour from earlier runs, by `router`, `engines` and `probes`."""
 
     @property
     def hour(self) -> datetime:
@@ -111,6 +111,7 @@ def _read(api: Api, run: Run) -> dict[str, Any]:
         "requests_failed": sum(row["requests_failed"] for row in rows.values()),
         "usage_tokens_router": tokens["router"],
         "usage_tokens_engines": tokens["engines"],
+        "probe_tokens": tokens["probes"],
         "policies": {policy: _policy(row) for policy, row in rows.items()},
         "word": compared["word"],
     }
@@ -118,7 +119,11 @@ def _read(api: Api, run: Run) -> dict[str, Any]:
 
 def _tokens(api: Api, run: Run) -> dict[str, int | None]:
     totals = api.get("/reconciliations/totals", pool=run.pool, hour__gte=_time(run.hour))
-    return {"router": totals["gateway_tokens"], "engines": totals["engine_client_tokens"]}
+    return {
+        "router": totals["gateway_tokens"],
+        "engines": totals["engine_client_tokens"],
+        "probes": totals["probe_tokens"],
+    }
 
 
 def _policy(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 from django.utils import timezone
 
-from deploy.demo import earlier, people, policies, site
+from deploy.demo import advice, earlier, people, policies, site
 from deploy.demo.history import write_history
 from deploy.demo.installation import Installation, InstallationError
 from deploy.demo.report import Run, make_report, summary, write_report
@@ -45,7 +45,7 @@ class Show:
         now = timezone.now()
         self.run_info = Run(project=f"race-{now:%Y%m%d-%H%M%S}", pool=self.pool.slug, started=now)
         before = self.run_info.tokens_before
-        before["engines"] = earlier.engine_tokens(self.pool.slug, self.run_info.hour)
+        before |= earlier.engine_tokens(self.pool.slug, self.run_info.hour)
         self.installation.start_programs()
         self._say(f"First page after {self._elapsed():.0f} s.")
         self._introduce()
@@ -53,11 +53,13 @@ class Show:
         before["router"] = earlier.router_tokens(self.pool.slug, self.run_info.hour)
         self._first_token()
         self._report(self._compare())
+        self._plan()
         self._keep_on()
         return 1 if self.failures else 0
 
     def _introduce(self) -> None:
         self._say("")
+        self._say(f"  Race       {self.options.web_url}/race  (log in, press Start)")
         self._say(f"  Console    {self.options.web_url}")
         for login in (self.operator, self.approver):
             self._say(f"  {login.user.username:9}  {login.password}")
@@ -178,6 +180,14 @@ class Show:
         for line in summary(report):
             self._say(line)
         for failure in self.failures:
+            self._say(f"Not as it should be: {failure}.")
+
+    def _plan(self) -> None:
+        """What the planner says of the site; after the comparison, whose engines it would slow."""
+        run = advice.run_scenario(self.pool, actor=self.operator.user)
+        failure = advice.tell(run, say=self._say)
+        if failure:
+            self.failures.append(failure)
             self._say(f"Not as it should be: {failure}.")
 
     def _file(self, name: str) -> Path:

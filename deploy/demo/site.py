@@ -134,6 +134,12 @@ def _pool() -> Pool:
         role_mode=Pool.RoleMode.DISAGGREGATED,
         engine=Pool.Engine.SIMULATED,
         policy=Pool.Policy.CONSORT,
+        # Small enough to record everything, within the router's bound of ten records a second.
+        recording={
+            "sample_rate": 1.0,
+            "shadow_policies": ["llm-d-weighted", "round-robin"],
+            "shadow_rate": 0.5,
+        },
         slo_ttft_p95_seconds=1.5,
         slo_tpot_p95_seconds=0.06,
         ramp_seconds=2.0,

@@ -23,7 +23,8 @@ WITHOUT_WAITING = False
 
 _ROUTER_COMMAND = (
     "{python} -m routing.servers --name {name} --host 127.0.0.1 --port {port} "
-    "--admin-port {admin_port} --state-dir {state} --admin-token-file {token}"
+    "--admin-port {admin_port} --state-dir {state} --admin-token-file {token} "
+    "--gossip-port {gossip_port} --gossip-secret-file {secret} {peers}"
 )
 
 
@@ -72,6 +73,14 @@ def programs(options: Options, folder: Path) -> list[Program]:
             "--without-gossip --without-mingle --without-heartbeat",
             40,
         ),
+        # Live races only: each keeps a process for as long as it runs, and is cut off at the end.
+        Program(
+            "live-worker",
+            f"{celery} worker --queues live --concurrency 2 --hostname live@%%h --loglevel WARNING "
+            "--without-gossip --without-mingle --without-heartbeat",
+            45,
+            stop_signal="QUIT",
+        ),
         Program(
             "beat",
             f"{celery} beat --loglevel WARNING --schedule {folder / 'beat-schedule'} --pidfile=",
@@ -87,6 +96,13 @@ def programs(options: Options, folder: Path) -> list[Program]:
             admin_port=options.admin_ports[name],
             state=folder / name,
             token=folder / f"{name}.token",
+            gossip_port=options.gossip_ports[name],
+            secret=folder / "gossip.secret",
+            peers=" ".join(
+                f"--peer 127.0.0.1:{port}"
+                for other, port in options.gossip_ports.items()
+                if other != name
+            ),
         )
         listed.append(Program(name, command, 25))
     return listed

@@ -1,4 +1,4 @@
-"""The outcome of a choice and its record: what was chosen, at which price, and what was out."""
+"""The outcome of a choice: what was chosen, at which price, and what was out."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from routing.core.pricing import BestTerms, Rows
+from routing.core.request import InferenceRequest
 from routing.core.table import Flags, Floats
 
 
@@ -16,6 +17,12 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     message: str
     retry_after_seconds: float | None = None
+    rule: str = ""
+    """Id of the rule that decided, for example `jurisdiction` or `limit:key.tokens_per_minute`."""
+    waits_for: str | None = None
+    """The endpoint that was chosen and has no room at present; callers are not told."""
+    dropped_reason: str | None = None
+    """llm-d's word for `x-llm-d-request-dropped-reason`, where it has one."""
 
 
 class Predicted(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +43,8 @@ class Predicted(msgspec.Struct, frozen=True, kw_only=True):
     admission_seconds: float = 0.0
     """Part of the wait that is for memory or for a free sequence."""
     transfer_seconds: float = float("nan")
+    load_seconds: float = 0.0
+    """Part of the time to the first token that brings KV from a lower tier."""
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +59,23 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     hit_tokens: Floats | None = None
     signal_age_seconds: Floats | None = None
     """Seconds since the engine was last heard; NaN when it never was."""
+
+
+class ShadowChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """What another policy would have done on the same state; it had no effect."""
+
+    policy: str
+    destination: str | None
+    """`None` when its own filters left nobody."""
+    prefill: str | None = None
+    agrees: bool
+    """Same destination as the decision's."""
+    regret_seconds: float = float("nan")
+    """How much dearer its choice is by the price of `consort`; negative when it is cheaper."""
+    ttft_seconds: float = float("nan")
+    """Expected at its destination."""
+    live_ttft_seconds: float = float("nan")
+    """Expected at the decision's own."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +104,18 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Per rule, in order, which of `endpoint_ids` it removed."""
     degraded: tuple[str, ...] = ()
     """What was unknown and replaced by a default while deciding."""
+    request: InferenceRequest | None = None
+    """What was asked; `None` when it was refused before it was understood."""
+    scores: tuple[tuple[str, float, Floats], ...] = ()
+    """Scorer, its weight and its scores over the table's rows, of policies that have scorers."""
+    shadows: tuple[ShadowChoice, ...] = ()
+    inputs: dict[str, Any] | None = None
+    """What `routing.pool.replay` needs, when it was asked for; see `routing.pool.recording`."""
+
+    @property
+    def wanted(self) -> str | None:
+        """The endpoint that was chosen, also when it has no room; `None` when none was."""
+        return self.destination if self.refusal is None else self.refusal.waits_for
 
     @property
     def rejected(self) -> dict[str, str]:
@@ -87,65 +125,3 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
             for rule, rows in self.removed
             for row in np.flatnonzero(rows)
         }
-
-    def record(self, *, with_candidates: bool = True) -> dict[str, Any]:
-        """JSON-able record with every candidate's terms in seconds; no prompt text in it.
-
-        `candidates` is null when they are left out: they are most of the work and of the size.
-        """
-        predicted = {
-            name: _number(getattr(self.predicted, name)) for name in Predicted.__struct_fields__
-        }
-        refusal = self.refusal and {
-            name: getattr(self.refusal, name) for name in Refusal.__struct_fields__
-        }
-        return {
-            "id": self.id,
-            "request_id": self.request_id,
-            "policy": self.policy,
-            "pool": self.pool,
-            "document_version": self.document_version,
-            "decided_at": self.decided_at,
-            "destination": self.destination,
-            "fallbacks": list(self.fallbacks),
-            "prefill": self.prefill,
-            "refusal": refusal,
-            "predicted": predicted,
-            "margin_seconds": _number(self.margin_seconds),
-            "runner_up": self.runner_up,
-            "reason": self.reason,
-            "candidates": self._candidate_rows() if with_candidates else None,
-            "rejected": [
-                {"endpoint": endpoint, "rule": rule} for endpoint, rule in self.rejected.items()
-            ],
-            "degraded": list(self.degraded),
-        }
-
-    def _candidate_rows(self) -> list[dict[str, Any]]:
-        found = self.candidates
-        return [] if found is None else [self._candidate(found, int(row)) for row in found.rows]
-
-    def _candidate(self, found: Candidates, row: int) -> dict[str, Any]:
-        prefill, terms = -1, {}
-        if found.terms is not None:
-            way, column = found.terms.at(row)
-            prefill, terms = found.terms.prefill_at(row), way.by_name(column)
-        return {
-            "endpoint": self.endpoint_ids[row],
-            "prefill": None if prefill < 0 else self.endpoint_ids[prefill],
-            "hit_tokens": _at(found.hit_tokens, row),
-            "signal_age_seconds": _at(found.signal_age_seconds, row),
-            "terms": {name: _number(value) for name, value in terms.items()},
-        }
-
-
-def _at(column: Floats | None, row: int) -> int | float | None:
-    return None if column is None else _number(column[row])
-
-
-def _number(value: Any) -> int | float | None:
-    """JSON has no NaN and no infinity: both are written as null, "no data"."""
-    if value is None or isinstance(value, int):
-        return value
-    number = float(value)
-    return round(number, 6) if np.isfinite(number) else None

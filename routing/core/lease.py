@@ -1,14 +1,13 @@
 """A lease: one request occupies one instance, or two when its prompt is computed elsewhere."""
 
-from dataclasses import dataclass, field
+import msgspec
 
 from routing.core.decision import Decision
 from routing.core.request import InferenceRequest
 from routing.core.table import EndpointTable, Instance
 
 
-@dataclass(slots=True, eq=False)
-class Holding:
+class Holding(msgspec.Struct, eq=False):
     """What a lease added to some columns of one instance; taken back exactly once."""
 
     instance: Instance
@@ -32,19 +31,26 @@ class Holding:
         if self.is_held and part > 0:
             self.amounts[name] -= part
             if self.instance.is_alive:
-                getattr(table, name)[self.instance.row] -= part
+                table.cells[name][self.instance.row] -= part
+
+    def extend(self, table: EndpointTable, name: str, by: int) -> None:
+        """Hold more of a column than was taken at first."""
+        if self.is_held and by > 0:
+            self.amounts[name] = self.amounts.get(name, 0) + by
+            if self.instance.is_alive:
+                table.cells[name][self.instance.row] += by
 
     def _apply(self, table: EndpointTable, *, sign: int, now: float) -> None:
         row = self.instance.row
         if row < 0:
             return
         table.integrate(row, now)
+        cells = table.cells
         for name, amount in self.amounts.items():
-            getattr(table, name)[row] += sign * amount
+            cells[name][row] += sign * amount
 
 
-@dataclass(slots=True, eq=False)
-class Lease:
+class Lease(msgspec.Struct, eq=False):
     """Ends exactly once; ending twice is harmless; never expires by time alone."""
 
     number: int
@@ -60,13 +66,36 @@ class Lease:
     holdings: tuple[Holding, ...] = ()
     prefill_done_at: float | None = None
     first_token_at: float | None = None
+    stretch_at: float | None = None
+    """When the stretch of output began from which a speed is learned next."""
+    stretch_tokens: int = 0
+    """Output that came since."""
+    output_seen: int = 0
+    """Output that came at all."""
+    outlived: int = 0
+    """How often it was longer than expected."""
     is_open: bool = True
-    at_begin: dict[str, float] = field(default_factory=dict)
+    is_unseen: bool = False
+    """Its answer passes elsewhere: nobody tells of its first token or its end."""
+    at_begin: dict[str, float] = msgspec.field(default_factory=dict)
     """Load found at the start; speeds are learned against it."""
-    at_first_token: dict[str, float] = field(default_factory=dict)
-    """Time integrals of the destination when its first token came."""
+    at_first_token: dict[str, float] = msgspec.field(default_factory=dict)
+    """Time integrals of the destination when that stretch began; with the first token at first."""
 
     @property
     def prompt_instance(self) -> Instance:
         """The instance that computes the prompt."""
         return self.prefill or self.destination
+
+    def used_tokens(
+        self, *, is_answered: bool, prompt_tokens: int | None, completion_tokens: int | None
+    ) -> int:
+        """What the request cost: the engine's counts, else what was seen of it."""
+        prompt = self.request.parsed.prompt_tokens if prompt_tokens is None else prompt_tokens
+        if completion_tokens is not None:
+            return prompt + completion_tokens
+        if is_answered:
+            return prompt + self.output_tokens
+        if self.first_token_at is None:
+            return 0
+        return prompt + self.output_tokens - self.holdings[0].amounts.get("remaining_tokens", 0)

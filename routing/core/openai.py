@@ -1,40 +1,34 @@
-"""Read from an OpenAI-compatible request body what routing needs: bytes in, values out.
+"""Read from a request body what routing needs: bytes in, values out.
 
-Only the fields named here are decoded and checked; everything else is the engine's business and the
-body is forwarded as it came.
+`/v1/chat/completions`, `/v1/completions`, `/v1/responses`, `/v1/embeddings` and Anthropic's
+`/v1/messages`. Wire forms and prompts of each are in `routing.core.bodies`; the body itself is
+forwarded as it came.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from routing.core import prompt
+from routing.core.bodies import pieces, wire
+from routing.core.bodies.pieces import Pieces
+from routing.core.bodies.wire import MOST_OUTPUT_TOKENS, Common, RequestError, Turns
 from routing.core.document import PromptIdentity
 from routing.core.prompt import BlockKeys
 
-MOST_OUTPUT_TOKENS = 2**31 - 1
-"""Engines count in 32 bits; a number without bound would not fit into a float either."""
-
-
-class RequestError(Exception):
-    """The client's request is wrong; the fields are those of OpenAI's error object."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int = 400,
-        type: str = "BadRequestError",  # noqa: A002 - the wire name
-        param: str | None = None,
-        code: int | str | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.type = type
-        self.param = param
-        self.code = status if code is None else code
+__all__ = [
+    "MOST_OUTPUT_TOKENS",
+    "PATHS",
+    "ExactPrompt",
+    "ExactReader",
+    "ParsedBody",
+    "RequestError",
+    "engine_salt",
+    "parse_request",
+    "read_fields",
+]
 
 
 class ParsedBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +37,7 @@ class ParsedBody(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     stream: bool
     include_usage: bool
-    """The client itself asked for `stream_options.include_usage`."""
+    """A stream tells its usage anyway: the client asked for it, or the API always does."""
     max_tokens: int | None
     n: int
     prompt_bytes: int
@@ -53,237 +47,248 @@ class ParsedBody(msgspec.Struct, frozen=True, kw_only=True):
     chunk_tokens: float
     """Estimated tokens behind one block key."""
     has_exact_tokens: bool
+    """The block keys are those of the engines' KV events; `prompt_tokens` is counted, too, unless
+    `degraded` says that a part of the prompt is not known."""
     user: str | None
-
-
-class _StreamOptions(msgspec.Struct):
-    include_usage: bool | None = None
-
-
-class _Common(msgspec.Struct):
-    model: str
-    stream: bool | None = None
-    stream_options: _StreamOptions | None = None
-    max_tokens: int | None = None
-    n: int | None = None
-    user: str | None = None
+    is_multimodal: bool = False
+    uses_tools: bool = False
+    wants_logprobs: bool = False
+    has_output: bool = True
+    """False for embeddings: the prompt is computed and nothing is decoded."""
+    can_split: bool = True
+    """Whether prefill and decode may run on two endpoints: not every API has such legs, and what an
+    engine hands over is one prompt for one answer."""
     cache_salt: str | None = None
+    """What separates this prompt's KV in the engine: the tenant's salt and the client's own."""
+    degraded: str | None = None
+    """Why the pool's prompt identity does not apply to this body; keys are bytes keys then."""
 
 
-class _Message(msgspec.Struct):
-    role: str
-    content: str | list[msgspec.Raw] | None = None
-    tool_calls: msgspec.Raw = msgspec.Raw(b"")
+class ExactPrompt(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a prompt in token ids."""
+
+    block_keys: BlockKeys
+    """Of its beginning that is known without a gap."""
+    tokens: int
+    """Counted in all that is known."""
+    unknown_bytes: int
+    """Size of the text whose ids are not known."""
+    degraded: str | None = None
+    """Why nothing is known; there are no keys then."""
 
 
-class _Chat(_Common, kw_only=True):
-    messages: list[_Message]
-    max_completion_tokens: int | None = None
-    tools: msgspec.Raw = msgspec.Raw(b"")
+ExactReader = Callable[[str, bytes, str | None, Turns | None], ExactPrompt]
+"""Reads a prompt in a pool that identifies prompts by token ids: path, body, engine salt, and the
+messages where they are all that the prompt is made of."""
 
 
-class _Completion(_Common, kw_only=True):
-    prompt: str | list[Any]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Api:
+    """What one path takes."""
+
+    path: str
+    decoder: msgspec.json.Decoder[Any]
+    pieces: Callable[[Any, Pieces], None]
+    has_usage_option: bool = False
+    """Streams tell usage only when `stream_options` asks for it."""
+    has_output: bool = True
+    can_split: bool = False
+    """Its prefill and decode legs are defined."""
 
 
-class _Embedding(_Common, kw_only=True):
-    input: str | list[Any]
+Read = tuple[_Api, Any]
+"""The API of a path and the checked fields of a body."""
+
+_APIS = {
+    api.path: api
+    for api in (
+        _Api(
+            path="/v1/chat/completions",
+            decoder=msgspec.json.Decoder(wire.Chat),
+            pieces=pieces.of_chat,
+            has_usage_option=True,
+            can_split=True,
+        ),
+        _Api(
+            path="/v1/completions",
+            decoder=msgspec.json.Decoder(wire.Completion),
+            pieces=pieces.of_completion,
+            has_usage_option=True,
+            can_split=True,
+        ),
+        _Api(
+            path="/v1/responses",
+            decoder=msgspec.json.Decoder(wire.Responses),
+            pieces=pieces.of_responses,
+            can_split=True,
+        ),
+        _Api(
+            path="/v1/embeddings",
+            decoder=msgspec.json.Decoder(wire.Embedding),
+            pieces=pieces.of_embedding,
+            has_output=False,
+        ),
+        _Api(
+            path="/v1/messages",
+            decoder=msgspec.json.Decoder(wire.Messages),
+            pieces=pieces.of_messages,
+        ),
+    )
+}
+_RATIO_DOUBT = 4
+"""How many times more bytes a token may have in one prompt than on average."""
+PATHS = tuple(_APIS)
+"""The inference APIs."""
 
 
-class _Responses(_Common, kw_only=True):
-    input: str | list[msgspec.Raw]
-    instructions: str | None = None
-    max_output_tokens: int | None = None
-    tools: msgspec.Raw = msgspec.Raw(b"")
-
-
-class _Messages(_Common, kw_only=True):
-    messages: list[_Message]
-    system: str | list[msgspec.Raw] | None = None
-    tools: msgspec.Raw = msgspec.Raw(b"")
-
-
-def parse_request(
+def parse_request(  # noqa: PLR0913 - what a key depends on, each with a default
     path: str,
     body: bytes,
     *,
     identity: PromptIdentity,
     bytes_per_token: float | None = None,
     salt: str = "",
+    adapter: str | None = None,
+    exact: ExactReader | None = None,
+    read: Read | None = None,
+    most_tokens: int | None = None,
 ) -> ParsedBody:
     """Decode a body once and compute its block keys.
 
     `bytes_per_token` is the learned figure of the model; `None` uses the document's first guess.
-    `salt` separates tenants whose engines separate them too. Raises RequestError.
+    `salt` separates tenants whose engines separate them too, `adapter` is the model's name when it
+    is one. `exact` is asked where the pool identifies prompts by their token ids; what it cannot
+    read gets bytes keys and is marked degraded. `read` is the answer of `read_fields`, where it was
+    asked before. Behind `most_tokens`, the model's context, a prompt gets no keys: no engine holds
+    more. Raises RequestError.
     """
-    known = _READERS.get(path.partition("?")[0])
-    if known is None:
-        raise RequestError(
-            f"The path {path} is not served here; known are {', '.join(sorted(_READERS))}.",
-            status=404,
-            type="NotFoundError",
-        )
-    decoder, pieces = known
-    fields = _decode(decoder, body)
-    _check(fields)
-    text, token_count = _canonical(pieces(fields))
+    api, fields = read or read_fields(path, body)
     ratio = bytes_per_token or identity.bytes_per_token
-    if token_count is not None:
-        # Four little-endian bytes per id, see _canonical.
-        ratio = 4.0
+    own_salt = engine_salt(salt, fields.cache_salt)
+    found = Pieces(bytes_per_token=identity.bytes_per_token)
+    told = _told(api, fields, body, own_salt, exact)
+    if told is None or told.degraded:
+        api.pieces(fields, found)
+        known = _from_pieces(
+            found, fields, identity, ratio, root=(own_salt, adapter), most_tokens=most_tokens
+        )
+    else:
+        known = _from_ids(told, identity, ratio)
+    if told and told.degraded and not known.is_exact:
+        known.degraded = told.degraded
     return ParsedBody(
         model=fields.model,
-        stream=bool(fields.stream),
-        include_usage=bool(fields.stream_options and fields.stream_options.include_usage),
-        max_tokens=_max_tokens(fields),
+        stream=bool(fields.stream) and api.has_output,
+        include_usage=_is_usage_told(api, fields),
+        max_tokens=wire.max_tokens(fields),
         n=1 if fields.n is None else fields.n,
-        prompt_bytes=len(text),
-        prompt_tokens=max(1, round(len(text) / ratio)) if token_count is None else token_count,
-        block_keys=prompt.block_keys(
-            text,
-            root=prompt.root_key(fields.model, fields.cache_salt, salt),
-            chunk_bytes=identity.chunk_bytes,
-        ),
-        chunk_tokens=identity.chunk_bytes / ratio,
-        has_exact_tokens=token_count is not None,
+        prompt_bytes=known.size,
+        prompt_tokens=known.tokens,
+        block_keys=known.keys,
+        chunk_tokens=known.chunk_tokens,
+        has_exact_tokens=known.is_exact,
         user=fields.user,
+        is_multimodal=found.is_multimodal,
+        uses_tools=bool(getattr(fields, "tools", None)),
+        wants_logprobs=bool(fields.logprobs or fields.top_logprobs),
+        has_output=api.has_output,
+        can_split=api.can_split and pieces.is_one_sequence(fields),
+        cache_salt=own_salt,
+        degraded=known.degraded or _degraded(fields),
     )
 
 
-def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
-    try:
-        # Members that are not read here must be text, too: they are copied to engines.
-        body.decode()
-        return decoder.decode(body)
-    except RecursionError as error:
-        raise RequestError("The body is nested too deeply to be read.") from error
-    except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `$")
-        param = path.rstrip("`").lstrip(".") or None
-        raise RequestError(f"{message}.", param=param or _missing(message)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RequestError(f"The body is not JSON: {error}.") from error
+class _Known(msgspec.Struct, kw_only=True):
+    keys: BlockKeys
+    chunk_tokens: float
+    tokens: int
+    size: int
+    """Bytes of the prompt."""
+    is_exact: bool
+    degraded: str | None = None
 
 
-def _missing(message: str) -> str | None:
-    before, _, name = message.partition("missing required field `")
-    return name.rstrip("`") if name and before else None
-
-
-def _check(fields: _Common) -> None:
-    maximum = _max_tokens(fields)
-    if maximum is not None and not 1 <= maximum <= MOST_OUTPUT_TOKENS:
-        raise RequestError(
-            f"max_tokens is out of range; allowed are 1 to {MOST_OUTPUT_TOKENS}.",
-            param="max_tokens",
+def _from_pieces(
+    found: Pieces,
+    fields: Common,
+    identity: PromptIdentity,
+    ratio: float,
+    *,
+    root: tuple[str | None, str | None],
+    most_tokens: int | None,
+) -> _Known:
+    """Keys of the text; a single prompt that came as token ids has exact ones in every mode."""
+    salt, adapter = root
+    text = prompt.canonical(found.parts)
+    if found.ids and not found.has_text and len(found.parts) == 1:
+        most = None if most_tokens is None else most_tokens * prompt.TOKEN_BYTES
+        keys = prompt.token_block_keys(
+            text[:most], root=prompt.exact_root(adapter, salt), block_tokens=identity.block_tokens
         )
-    if fields.n is not None and not 1 <= fields.n <= 128:
-        raise RequestError(f"n is {fields.n}; allowed are 1 to 128.", param="n")
+        return _Known(
+            keys=keys,
+            chunk_tokens=float(identity.block_tokens),
+            tokens=found.ids,
+            size=len(text),
+            is_exact=True,
+        )
+    of_text = len(text) - prompt.TOKEN_BYTES * found.ids
+    most = None if most_tokens is None else round(most_tokens * ratio * _RATIO_DOUBT)
+    return _Known(
+        keys=prompt.block_keys(
+            text[:most], root=prompt.root_key(fields.model, salt), chunk_bytes=identity.chunk_bytes
+        ),
+        chunk_tokens=identity.chunk_bytes / ratio,
+        tokens=max(1, found.ids + round(of_text / ratio)),
+        size=len(text),
+        is_exact=False,
+    )
 
 
-def _max_tokens(fields: Any) -> int | None:
-    for name in ("max_completion_tokens", "max_output_tokens"):
-        value: int | None = getattr(fields, name, None)
-        if value is not None:
-            return value
-    shared: int | None = fields.max_tokens
-    return shared
+def _from_ids(told: ExactPrompt, identity: PromptIdentity, ratio: float) -> _Known:
+    return _Known(
+        keys=told.block_keys,
+        chunk_tokens=float(identity.block_tokens),
+        tokens=max(1, told.tokens + round(told.unknown_bytes / ratio)),
+        size=round(told.tokens * ratio) + told.unknown_bytes,
+        is_exact=True,
+        degraded="tokens-partly-unknown" if told.unknown_bytes else None,
+    )
 
 
-def _canonical(pieces: Iterator[str | bytes | list[int]]) -> tuple[bytes, int | None]:
-    """The prompt as bytes, and its exact length in tokens if it came as token ids only."""
-    parts: list[str | bytes] = []
-    tokens, only_ids = 0, True
-    for piece in pieces:
-        if isinstance(piece, list):
-            tokens += len(piece)
-            parts.append(b"".join(_id_bytes(token) for token in piece))
-        else:
-            only_ids = False
-            parts.append(piece)
-    return prompt.canonical(parts), tokens if only_ids and tokens else None
+def _told(
+    api: _Api, fields: Common, body: bytes, salt: str | None, exact: ExactReader | None
+) -> ExactPrompt | None:
+    """What the pool's tokenizer says; `None` where there is none, or the prompt is in ids."""
+    if exact is None or isinstance(getattr(fields, "prompt", ""), list):
+        return None
+    return exact(api.path, body, salt, wire.plain_turns(fields))
 
 
-def _id_bytes(token: int) -> bytes:
-    if isinstance(token, bool) or not 0 <= token < 2**32:
-        raise RequestError(f"{token!r} is no token id; allowed are 0 to 2^32 - 1.", param="prompt")
-    return token.to_bytes(4, "little")
+def read_fields(path: str, body: bytes) -> Read:
+    """The API of a path and the fields of a body, decoded and checked. Raises RequestError."""
+    api = _APIS.get(path.partition("?")[0])
+    if api is None:
+        raise RequestError(
+            f"The path {path} is not served here; known are {', '.join(sorted(_APIS))}.",
+            status=404,
+            type="NotFoundError",
+        )
+    return api, wire.decode(api.decoder, body)
 
 
-def _chat_pieces(fields: _Chat) -> Iterator[str | bytes]:
-    # Templates render tool definitions before the conversation.
-    if fields.tools:
-        yield bytes(fields.tools)
-    yield from _message_pieces(fields.messages)
+def engine_salt(tenant_salt: str | None, client_salt: str | None) -> str | None:
+    """The `cache_salt` that an engine gets; a client's own cannot leave its tenant's space."""
+    if not tenant_salt:
+        return client_salt or None
+    return f"{len(tenant_salt)}:{tenant_salt}{client_salt or ''}" if client_salt else tenant_salt
 
 
-def _message_pieces(messages: list[_Message]) -> Iterator[str | bytes]:
-    for message in messages:
-        yield message.role
-        yield from _content_pieces(message.content)
-        if message.tool_calls:
-            yield bytes(message.tool_calls)
+def _is_usage_told(api: _Api, fields: Common) -> bool:
+    asked = fields.stream_options and fields.stream_options.include_usage
+    return bool(asked) or not api.has_usage_option
 
 
-def _content_pieces(content: str | list[msgspec.Raw] | None) -> Iterator[str | bytes]:
-    if isinstance(content, str):
-        yield content
-    elif content is not None:
-        for part in content:
-            yield bytes(part)
-
-
-def _completion_pieces(fields: _Completion) -> Iterator[str | bytes | list[int]]:
-    yield from _inputs(fields.prompt, param="prompt")
-
-
-def _embedding_pieces(fields: _Embedding) -> Iterator[str | bytes | list[int]]:
-    yield from _inputs(fields.input, param="input")
-
-
-def _inputs(value: str | list[Any], *, param: str) -> Iterator[str | bytes | list[int]]:
-    if isinstance(value, str):
-        yield value
-        return
-    if not value:
-        raise RequestError(f"{param} is an empty list; it needs at least one element.", param=param)
-    if _is_id_list(value):
-        yield value
-        return
-    for item in value:
-        if not isinstance(item, str) and not _is_id_list(item):
-            raise RequestError(
-                f"{param} may be a text, a list of texts, a list of token ids or a list of such "
-                f"lists; an element has the type {type(item).__name__}.",
-                param=param,
-            )
-        yield item
-
-
-def _is_id_list(item: Any) -> bool:
-    return isinstance(item, list) and all(isinstance(token, int) for token in item)
-
-
-def _responses_pieces(fields: _Responses) -> Iterator[str | bytes]:
-    if fields.tools:
-        yield bytes(fields.tools)
-    if fields.instructions:
-        yield fields.instructions
-    yield from _content_pieces(fields.input)
-
-
-def _messages_pieces(fields: _Messages) -> Iterator[str | bytes]:
-    if fields.tools:
-        yield bytes(fields.tools)
-    yield from _content_pieces(fields.system)
-    yield from _message_pieces(fields.messages)
-
-
-_Reader = tuple[msgspec.json.Decoder[Any], Callable[[Any], Iterator[str | bytes | list[int]]]]
-_READERS: dict[str, _Reader] = {
-    "/v1/chat/completions": (msgspec.json.Decoder(_Chat), _chat_pieces),
-    "/v1/completions": (msgspec.json.Decoder(_Completion), _completion_pieces),
-    "/v1/embeddings": (msgspec.json.Decoder(_Embedding), _embedding_pieces),
-    "/v1/responses": (msgspec.json.Decoder(_Responses), _responses_pieces),
-    "/v1/messages": (msgspec.json.Decoder(_Messages), _messages_pieces),
-}
+def _degraded(fields: Common) -> str | None:
+    """A prompt that is not in the body, or not all of it, cannot be identified."""
+    return "previous-response" if getattr(fields, "previous_response_id", None) else None

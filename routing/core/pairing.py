@@ -88,6 +88,21 @@ def pair(prefill: KvContract, decode: KvContract, *, kv_bytes_per_token: int) ->
     )
 
 
+def of_other_groups(prefill: str | None, decode: str | None) -> PairVerdict:
+    """The verdict on two ends that do not belong to one role group."""
+    return PairVerdict(
+        verdict="incompatible",
+        reason=(
+            f"The prefill end is in {_group(prefill)}, the decode end in {_group(decode)}; pairs"
+            " are made within one role group."
+        ),
+    )
+
+
+def _group(name: str | None) -> str:
+    return "no role group" if name is None else f"role group '{name}'"
+
+
 def _differs(name: str, ours: object, theirs: object) -> str:
     return f"{name} differs: {ours} at the prefill end, {theirs} at the decode end."
 

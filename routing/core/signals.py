@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from routing.core.adapters import Adapters
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSignals:
@@ -9,6 +11,8 @@ class EngineSignals:
 
     running: int | None = None
     waiting: int | None = None
+    waiting_tokens: int | None = None
+    """Uncached prompt tokens of the waiting requests."""
     kv_usage: float | None = None
     """Share of KV blocks in use, 0 to 1."""
     kv_capacity_tokens: int | None = None
@@ -19,3 +23,5 @@ class EngineSignals:
     generation_tokens_total: float | None = None
     process_start: float | None = None
     """Unix time at which the engine started; a change means an empty cache."""
+    adapters: Adapters | None = None
+    """Adapters in use; those that are loaded and idle are not among them."""

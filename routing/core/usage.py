@@ -8,9 +8,17 @@ import msgspec
 Outcome = Literal["ok", "error", "aborted", "refused"]
 TokenSource = Literal["engine", "counted_by_router", "none"]
 
+OWN_TENANT = "consort"
+"""Tenant and project in events of prompts that no client sent."""
+WARM_UP_KEY = "warm-up"
+"""Key in events of first prompts of fresh decode endpoints; no issued key has this id."""
 
-class UsageEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt of one request. Token counts are `None` when nobody counted them."""
+
+class UsageEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One attempt of one request. Token counts are `None` when nobody counted them.
+
+    A field that came later has a default, which is not written: segments of before keep their sum.
+    """
 
     sequence: int
     """Gapless per router, from 1; never used twice, also across restarts."""
@@ -45,6 +53,8 @@ class UsageEvent(msgspec.Struct, frozen=True, kw_only=True):
     token_source: TokenSource
     ttft_seconds: float | None
     tpot_seconds: float | None
+    asked_model: str | None = None
+    """Name that the caller used, when a rule rewrote it into `model`."""
 
 
 class UsageSegment(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,21 +9,28 @@ Several engine cores behind one server show one series per `engine` label: count
 use is weighted by the cores' capacity.
 """
 
-import math
 import re
 
 import msgspec
 
+from routing.core.event_decoding import EventDecoder
+from routing.core.metrics_page import labels_of, latest, series, total, whole
 from routing.core.signals import EngineSignals
+from routing.engines._vllm_adapters import adapters_of, resident_adapters
 from routing.engines.base import (
     AnswerError,
     Engine,
+    InTurn,
+    OpenAiUsage,
     PrefillAnswer,
     TokenUsage,
     append_member,
     join_members,
     members_of,
+    metered_body,
     raw,
+    token_usage,
+    usage_of,
 )
 
 _REMOTE_DECODE = {
@@ -35,22 +42,7 @@ _REMOTE_DECODE = {
     "remote_port": None,
 }
 _ENGINE = re.compile(rb'[{,]engine="([^"]*)"')
-_LABEL = re.compile(rb'(\w+)="([^"]*)"')
 _CONFIG = b"vllm:cache_config_info"
-
-
-class _PromptDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
-
-
-class _Answer(msgspec.Struct):
-    usage: _Usage | None = None
 
 
 class _PrefillParams(msgspec.Struct):
@@ -58,11 +50,10 @@ class _PrefillParams(msgspec.Struct):
 
 
 class _PrefillAnswer(msgspec.Struct):
-    usage: _Usage | None = None
+    usage: OpenAiUsage | None = None
     kv_transfer_params: msgspec.Raw = msgspec.Raw(b"null")
 
 
-_ANSWER = msgspec.json.Decoder(_Answer)
 _PREFILL_ANSWER = msgspec.json.Decoder(_PrefillAnswer)
 _PREFILL_PARAMS = msgspec.json.Decoder(_PrefillParams)
 
@@ -72,49 +63,63 @@ class Vllm:
 
     slug = "vllm"
     metrics_path = "/metrics"
+    loads_path: str | None = None
 
     def signals(self, page: bytes) -> EngineSignals:
         """See Engine.signals. Only the needed lines are looked at."""
         cores = _cache_configs(page)
         return EngineSignals(
-            running=_whole(_total(page, b"vllm:num_requests_running")),
-            waiting=_whole(_total(page, b"vllm:num_requests_waiting")),
+            running=whole(total(page, b"vllm:num_requests_running")),
+            waiting=whole(total(page, b"vllm:num_requests_waiting")),
             kv_usage=_kv_usage(page, cores),
             kv_capacity_tokens=_capacity(cores),
             block_size_tokens=_block_size(cores),
-            prefix_queries_total=_total(page, b"vllm:prefix_cache_queries_total"),
-            prefix_hits_total=_total(page, b"vllm:prefix_cache_hits_total"),
-            prompt_tokens_total=_total(page, b"vllm:prompt_tokens_total"),
-            generation_tokens_total=_total(page, b"vllm:generation_tokens_total"),
-            process_start=_latest(page, b"vllm:prompt_tokens_created"),
+            prefix_queries_total=total(page, b"vllm:prefix_cache_queries_total"),
+            prefix_hits_total=total(page, b"vllm:prefix_cache_hits_total"),
+            prompt_tokens_total=total(page, b"vllm:prompt_tokens_total"),
+            generation_tokens_total=total(page, b"vllm:generation_tokens_total"),
+            process_start=latest(page, b"vllm:prompt_tokens_created"),
+            adapters=adapters_of(page),
         )
+
+    def waiting_tokens(self, report: bytes) -> int | None:
+        """vLLM reports waiting requests only."""
+        return None
+
+    def resident_adapters(self, models: bytes) -> frozenset[str] | None:
+        """Entries with a parent; idle ones too, which the metrics page leaves out."""
+        return resident_adapters(models)
+
+    def event_decoder(self) -> EventDecoder:
+        """vLLM's events have the common form."""
+        return EventDecoder()
 
     def usage(self, answer: bytes) -> TokenUsage | None:
         """See Engine.usage."""
-        try:
-            found = _ANSWER.decode(answer).usage
-        except msgspec.DecodeError:
-            return None
-        return None if found is None else _token_usage(found)
+        return usage_of(answer)
 
     def metered_body(self, body: bytes) -> bytes:
-        """Ask for usage: one member more, or `include_usage` inside the client's own options."""
-        members = members_of(body)
-        options = members.get("stream_options")
-        if options is None:
-            return append_member(body, "stream_options", b'{"include_usage":true}')
-        inner = members_of(bytes(options)) if bytes(options) != b"null" else {}
-        members["stream_options"] = msgspec.Raw(
-            join_members(inner | {"include_usage": raw(value=True)})
-        )
-        return join_members(members)
+        """See Engine.metered_body."""
+        return metered_body(body)
+
+    @property
+    def in_turn(self) -> InTurn:
+        """NIXL: the decode engine pulls what the prefill engine keeps for it."""
+        return self
+
+    @property
+    def at_once(self) -> None:
+        """See Engine.at_once."""
+        return None
 
     def prefill_body(self, body: bytes) -> bytes:
         """One token, not streamed, KV kept for another engine."""
         members = members_of(body)
         members.pop("stream_options", None)
         one = raw(1)
-        members |= {"stream": raw(value=False), "max_tokens": one}
+        # Only Responses call the prompt so, and the limit of their output.
+        limit = "max_output_tokens" if "input" in members else "max_tokens"
+        members |= {"stream": raw(value=False), limit: one}
         members |= {
             name: one for name in ("max_completion_tokens", "min_tokens") if name in members
         }
@@ -122,7 +127,7 @@ class Vllm:
         return join_members(members)
 
     def prefill_answer(self, answer: bytes) -> PrefillAnswer:
-        """See Engine.prefill_answer."""
+        """See InTurn.prefill_answer."""
         try:
             found = _PREFILL_ANSWER.decode(answer)
             params = bytes(found.kv_transfer_params)
@@ -134,7 +139,7 @@ class Vllm:
                 "The prefill answer has no kv_transfer_params; was the engine started with a"
                 " kv-transfer-config?"
             )
-        usage = _token_usage(found.usage) if found.usage else TokenUsage()
+        usage = token_usage(found.usage) if found.usage else TokenUsage()
         if ticket.remote_prefill_cached_tokens is not None:
             usage = msgspec.structs.replace(
                 usage, cached_tokens=ticket.remote_prefill_cached_tokens
@@ -142,59 +147,8 @@ class Vllm:
         return PrefillAnswer(kv_transfer_params=params, usage=usage)
 
     def decode_body(self, body: bytes, kv_transfer_params: bytes) -> bytes:
-        """See Engine.decode_body. A client's own `kv_transfer_params` must be refused before."""
+        """See InTurn.decode_body. A client's own `kv_transfer_params` must be refused before."""
         return append_member(body, "kv_transfer_params", kv_transfer_params)
-
-
-def _token_usage(found: _Usage) -> TokenUsage:
-    details = found.prompt_tokens_details
-    return TokenUsage(
-        prompt_tokens=found.prompt_tokens,
-        completion_tokens=found.completion_tokens,
-        cached_tokens=details.cached_tokens if details else None,
-    )
-
-
-def _series(page: bytes, name: bytes) -> list[tuple[bytes, float]]:
-    """Labels and value of each sample of a metric; lines start with the name and `{`.
-
-    Empty when one of them is no finite number: a part of a sum says nothing about the sum.
-    """
-    needle = b"\n" + name + b"{"
-    found = []
-    start = page.find(needle)
-    while start >= 0:
-        end = page.find(b"\n", start + 1)
-        end = end if end >= 0 else len(page)
-        labels, _, text = page[start + 1 : end].rpartition(b"} ")
-        value = _finite(text.split(maxsplit=1))
-        if value is None:
-            return []
-        found.append((labels, value))
-        start = page.find(needle, end)
-    return found
-
-
-def _finite(words: list[bytes]) -> float | None:
-    """The first word as a number; a time stamp may follow it."""
-    try:
-        value = float(words[0]) if words else math.nan
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _total(page: bytes, name: bytes) -> float | None:
-    series = _series(page, name)
-    return sum(value for _, value in series) if series else None
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else round(value)
-
-
-def _latest(page: bytes, name: bytes) -> float | None:
-    return max((value for _, value in _series(page, name)), default=None)
 
 
 def _core(labels: bytes) -> bytes:
@@ -204,7 +158,7 @@ def _core(labels: bytes) -> bytes:
 
 def _cache_configs(page: bytes) -> dict[bytes, dict[bytes, bytes]]:
     """Cache configuration labels of each engine core."""
-    return {_core(labels): dict(_LABEL.findall(labels)) for labels, _ in _series(page, _CONFIG)}
+    return {_core(labels): labels_of(labels) for labels, _ in series(page, _CONFIG)}
 
 
 def _positive(config: dict[bytes, bytes], *names: bytes) -> int | None:
@@ -240,16 +194,14 @@ def _block_size(cores: dict[bytes, dict[bytes, bytes]]) -> int | None:
 
 def _kv_usage(page: bytes, cores: dict[bytes, dict[bytes, bytes]]) -> float | None:
     """Share of KV blocks in use, 0 to 1, weighted by capacity where every core tells it."""
-    series = _series(page, b"vllm:kv_cache_usage_perc") or _series(
-        page, b"vllm:gpu_cache_usage_perc"
-    )
-    if not series:
+    found = series(page, b"vllm:kv_cache_usage_perc") or series(page, b"vllm:gpu_cache_usage_perc")
+    if not found:
         return None
-    weights = [_core_capacity(cores.get(_core(labels), {})) for labels, _ in series]
+    weights = [_core_capacity(cores.get(_core(labels), {})) for labels, _ in found]
     known = [weight for weight in weights if weight]
-    if len(known) < len(series):
-        known = [1] * len(series)
-    used = sum(weight * value for weight, (_, value) in zip(known, series, strict=True))
+    if len(known) < len(found):
+        known = [1] * len(found)
+    used = sum(weight * value for weight, (_, value) in zip(known, found, strict=True))
     return used / sum(known)
 
 

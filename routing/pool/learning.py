@@ -1,17 +1,18 @@
 """What each step of a request teaches: index entries, trust, speeds, transfer cost, lengths."""
 
-from dataclasses import dataclass
+import msgspec
 
 from routing.core.lease import Lease
+from routing.core.openai import ParsedBody
 from routing.core.signals import EngineSignals
 from routing.core.table import Instance
+from routing.pool import pace
 from routing.pool.knowledge import Knowledge
 from routing.producers import trust
 from routing.producers.breakers import BEFORE_FIRST_TOKEN
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True):
     """The engine's own counts; `None` when it gave none."""
 
     prompt_tokens: int | None
@@ -25,16 +26,37 @@ def hope(known: Knowledge, lease: Lease) -> None:
     A destination that waits for a transfer is not hoped for: a sibling sent there to compute its
     own prompt would find nothing.
     """
-    keys = lease.request.parsed.block_keys.tolist()
-    known.index.insert(lease.prompt_instance.slot, keys, lease=lease.number)
+    parsed, instance = lease.request.parsed, lease.prompt_instance
+    keys = known.caches.hope(instance, parsed, lease=lease.number, now=lease.began_at)
+    known.arrivals.began(lease)
+    known.homes.began(parsed.block_keys.tolist(), lease, now=lease.began_at)
+    known.news.begun(instance, lease=lease.number, keys=keys)
 
 
 def withdraw(known: Knowledge, lease: Lease) -> None:
     """The request ended before its prompt was computed: take back what only it hoped for."""
     instance = lease.prompt_instance
     if instance.is_alive and lease.prefill_done_at is None:
-        keys = lease.request.parsed.block_keys.tolist()
-        known.index.withdraw(instance.slot, keys, lease=lease.number)
+        keys = known.caches.withdraw(instance, lease.request.parsed, lease=lease.number)
+        known.news.withdrawn(instance, lease=lease.number, keys=keys)
+
+
+def leave(known: Knowledge, lease: Lease) -> None:
+    """The request is over, however it went."""
+    known.transfers.leave(lease)
+    known.links.end(known.table, lease)
+    known.caches.leave(lease)
+
+
+def prompt_done(known: Knowledge, lease: Lease, *, now: float) -> None:
+    """The prompt is computed, and on its way where its destination is another endpoint."""
+    lease.prefill_done_at = now
+    known.leases.prompt_done(known.table, lease, now=now)
+    if lease.request.parsed.stream:
+        known.links.ready(lease)
+    else:
+        # Nobody tells when a whole answer began, and its transfer is the shorter part of it.
+        known.links.end(known.table, lease)
 
 
 def after_prefill(
@@ -46,8 +68,7 @@ def after_prefill(
     cached_tokens: int | None,
 ) -> None:
     """The prefill end has the prompt; its speed and its trust are learned."""
-    lease.prefill_done_at = now
-    known.leases.prompt_done(known.table, lease, now=now)
+    prompt_done(known, lease, now=now)
     prefill = lease.prefill
     if prefill is None or not prefill.is_alive:
         return
@@ -59,6 +80,9 @@ def after_prefill(
 def after_first_token(known: Knowledge, lease: Lease, *, now: float) -> None:
     """The destination has the prompt's KV; with a pair, the transfer took the time since P."""
     known.leases.first_token(known.table, lease, now=now)
+    known.transfers.arrive(lease)
+    ahead = known.links.end(known.table, lease)
+    pace.after_first_token(known, lease, now=now)
     if not lease.destination.is_alive:
         return
     _confirm(known, lease.destination, lease)
@@ -70,11 +94,11 @@ def after_first_token(known: Knowledge, lease: Lease, *, now: float) -> None:
         row = lease.destination.row
         predicted = lease.decision.predicted
         # What is not transfer: one step of the destination's batch.
-        step = float(known.table.step_seconds[row])
+        step = float(known.table.step_seconds[row] + known.table.network_seconds[row])
         known.pairs.observe(
             lease.prefill.row,
             row,
-            tokens=lease.request.parsed.prompt_tokens - predicted.destination_hit_tokens,
+            tokens=lease.request.parsed.prompt_tokens - predicted.destination_hit_tokens + ahead,
             seconds=now - done - step,
         )
         known.close_pair_breaker(lease.prefill, lease.destination)
@@ -83,6 +107,7 @@ def after_first_token(known: Knowledge, lease: Lease, *, now: float) -> None:
 def after_end(known: Knowledge, lease: Lease, counts: Counts, *, now: float) -> None:
     """A request went well: speeds, trust, lengths and bytes per token, from the engine's counts."""
     request, destination = lease.request, lease.destination
+    known.transfers.arrive(lease)
     if destination.is_alive:
         _close_breaker(known, destination)
         if lease.prefill is not None and lease.prefill.is_alive:
@@ -98,15 +123,20 @@ def after_end(known: Knowledge, lease: Lease, counts: Counts, *, now: float) -> 
     completion = counts.completion_tokens
     if completion is not None:
         if destination.is_alive:
-            known.speeds.observe_decode(known.table, lease, output_tokens=completion, now=now)
-            known.index.occupy(destination.slot, known.blocks(completion, model=request.model))
-        known.lengths.observe(request.tenant, request.model, max(1, completion // request.parsed.n))
-    if counts.prompt_tokens is not None and not request.parsed.has_exact_tokens:
+            _learn_output(known, lease, counts, completion, now=now)
+            known.caches.occupy(destination, known.blocks(completion, model=request.model))
+        pace.learn_length(known, lease, completion_tokens=completion)
+    if counts.prompt_tokens is not None and _is_countable(request.parsed):
         known.bytes_per_token.observe(
             request.model,
             prompt_bytes=request.parsed.prompt_bytes,
             prompt_tokens=counts.prompt_tokens,
         )
+
+
+def _is_countable(parsed: ParsedBody) -> bool:
+    """Whether the prompt's bytes say something about bytes per token."""
+    return not (parsed.has_exact_tokens or parsed.is_multimodal or parsed.degraded)
 
 
 def after_reading(
@@ -115,18 +145,38 @@ def after_reading(
     """One metrics page: load, the size of the cache, and whether the engine was started anew."""
     restarted = known.engines.observe(known.table, instance, signals, now=now)
     if restarted:
-        known.index.clear(instance.slot)
+        known.cool(instance.row)
+        known.caches.restarted(instance, now=now)
         known.table.trust[instance.row] = 1.0
+    known.caches.read(known.table, instance, signals)
     if signals.kv_capacity_tokens is not None:
         known.index.set_capacity(instance.slot, known.blocks(signals.kv_capacity_tokens))
 
 
+def after_check(known: Knowledge, row: int, *, matches: bool, now: float) -> None:
+    """A probe's tokens were compared: keys of other tokens are not those of the engine's cache."""
+    instance = known.table.instances[row]
+    if matches:
+        known.findings.settle("tokeniser-mismatch", instance)
+        return
+    trust.distrust(known.table, row)
+    message = (
+        f"{instance.spec.id} makes other tokens of the probe conversation than this router: its"
+        " chat template or tokenizer is not the one that prompts are identified with here."
+    )
+    known.findings.tell("tokeniser-mismatch", instance, message, now=now)
+
+
 def _confirm(known: Knowledge, instance: Instance, lease: Lease) -> None:
-    known.index.confirm(instance.slot, lease.request.parsed.block_keys.tolist())
+    known.caches.confirm(instance, lease.request.parsed)
 
 
 def _close_breaker(known: Knowledge, instance: Instance) -> None:
+    if not len(known.breakers):
+        return
+    kind = known.breakers.of(instance).last_kind
     if known.breakers.succeed(instance):
+        known.news.breaker(instance, kind or "connect", seconds=None)
         known.table.open_until[instance.row] = float("-inf")
 
 
@@ -140,18 +190,38 @@ def _learn_prompt(
 ) -> None:
     """Trust and prefill speed of whoever computed the prompt, where the engine gave counts."""
     predicted = lease.decision.predicted
-    trust.observe_hit(
+    began, instance = lease.began_at, lease.prompt_instance
+    known.caches.learned(
         known.table,
-        lease.prompt_instance.row,
-        predicted_tokens=predicted.indexed_tokens,
+        instance,
+        lease,
         cached_tokens=cached_tokens,
+        seconds=seconds,
+        now=began + (seconds or 0.0),
     )
     if seconds is None or prompt_tokens is None:
         return
     if cached_tokens is None and predicted.indexed_tokens > 0:
         # How much was computed is a guess: nothing to learn a speed from.
         return
-    lease.at_begin["admission"] = predicted.admission_seconds
-    known.speeds.observe_prefill(
-        known.table, lease, computed_tokens=prompt_tokens - (cached_tokens or 0), seconds=seconds
-    )
+    computed = prompt_tokens - (cached_tokens or 0)
+    pace.after_prompt(known, lease, computed_tokens=computed, seconds=seconds)
+
+
+def _learn_output(
+    known: Knowledge, lease: Lease, counts: Counts, completion: int, *, now: float
+) -> None:
+    """Decoding, or both phases where the answer came as a whole with counts that tell its work."""
+    if lease.first_token_at is not None:
+        pace.after_output(known, lease, completion_tokens=completion, now=now)
+        return
+    prompt, cached = counts.prompt_tokens, counts.cached_tokens
+    indexed = lease.decision.predicted.indexed_tokens
+    if prompt is not None and (cached is not None or indexed <= 0):
+        pace.after_whole_answer(
+            known,
+            lease,
+            computed_tokens=prompt - (cached or 0),
+            completion_tokens=completion,
+            now=now,
+        )

@@ -18,16 +18,19 @@ UNSTATED_LINK_BYTES_PER_SECOND = 12.5e9
 """Taken when a compatible pair states no rate: the 100 Gb/s network of the published clusters."""
 _SCALE_RANGE = (1 / 8, 8.0)
 _SCALE_STEP = 0.1
+_REMEMBERED = 8
+"""Combinations of masks whose costs are kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Penalties:
-    """0 where a pair, or any pair of a line, may be used and inf elsewhere, for these masks."""
+class _Usable:
+    """What some requests may use, before breakers: kept, because most requests have few masks."""
 
     prefills: Flags
-    one_place: bool
-    of_pairs: Floats
+    costs: Floats
+    """Seconds per token of each pair, inf where it may not be used."""
     of_lines: Floats
+    """0 where any pair of a line may be used and inf elsewhere."""
 
 
 class PairTable:
@@ -43,11 +46,15 @@ class PairTable:
         self.prior = _prior_costs(document, self.verdicts, self.prefill_rows, shape)
         self.scale: Floats = np.ones(shape)
         self.open_until: Floats = np.full(shape, -np.inf)
+        self.is_full: Flags = np.zeros(shape, dtype=np.bool_)
+        """As many transfers are under way as the pair may have."""
+        self.is_cold: Flags = np.zeros(shape[1], dtype=np.bool_)
+        """Decode endpoints that have not computed a prompt of their own yet: they pull nothing."""
         self.seconds_per_token: Floats = self.prior.copy()
         self._same_place = _same_place(table, self.prefill_rows, self.decode_rows)
         self.columns = np.arange(shape[1])
-        self._has_breakers = False
-        self._last: _Penalties | None = None
+        self._has_closures = False
+        self._usable: dict[tuple[int, bool], _Usable] = {}
         self.exists = bool(np.isfinite(self.prior).any())
 
     def adopt(self, old: "PairTable", rows: dict[int, int]) -> None:
@@ -61,49 +68,55 @@ class PairTable:
                 if before[0] is not None and before[1] is not None:
                     self.scale[line, column] = old.scale[before[0], before[1]]
                     self.open_until[line, column] = old.open_until[before[0], before[1]]
+        for row, column in self.column_of.items():
+            known = old.column_of.get(rows.get(row, -1))
+            if known is not None:
+                self.is_cold[column] = old.is_cold[known]
         self.seconds_per_token = self.prior * self.scale
-        self._has_breakers = bool((self.open_until > -np.inf).any())
+        self._usable.clear()
+        self._look_at_closures()
 
     def forget(self) -> None:
         """Back to the contracts' own figures; breakers stay, they are not knowledge of speed."""
         self.scale[:] = 1.0
         self.seconds_per_token = self.prior.copy()
+        self._usable.clear()
 
     def costs(
         self, prefills: Flags, *, one_place: bool, now: float, lines: Rows | None = None
     ) -> Floats:
         """Seconds per token of each pair, inf where it may not be used; of all or some lines."""
-        penalty, known, until = (
-            self._penalties(prefills, one_place=one_place).of_pairs,
-            self.seconds_per_token,
-            self.open_until,
-        )
+        costs = self._usable_by(prefills, one_place=one_place).costs
         if lines is not None:
-            penalty, known, until = penalty[lines], known[lines], until[lines]
-        costs: Floats = known + penalty
-        if self._has_breakers:
-            costs[until > now] = np.inf
+            costs = costs[lines]
+        if self._has_closures:
+            until, full = self.open_until, self.is_full
+            if lines is not None:
+                until, full = until[lines], full[lines]
+            costs = np.where((until > now) | full | self.is_cold, np.inf, costs)
         return costs
 
     def unusable(self, prefills: Flags, *, one_place: bool) -> Floats:
         """inf for each prefill endpoint without any pair that may be used, else 0; `(p,)`."""
-        return self._penalties(prefills, one_place=one_place).of_lines
+        return self._usable_by(prefills, one_place=one_place).of_lines
 
-    def _penalties(self, prefills: Flags, *, one_place: bool) -> "_Penalties":
-        """The masks of most requests are the same object as the last time."""
-        last = self._last
-        if last is None or last.prefills is not prefills or last.one_place != one_place:
-            usable = np.isfinite(self.prior) & prefills[self.prefill_rows][:, None]
+    def _usable_by(self, prefills: Flags, *, one_place: bool) -> "_Usable":
+        key = (id(prefills), one_place)
+        found = self._usable.get(key)
+        # The object is held, so its id is nobody else's.
+        if found is None or found.prefills is not prefills:
+            may_use = np.isfinite(self.prior) & prefills[self.prefill_rows][:, None]
             if one_place:
                 # A path between two jurisdictions is unknown ground for a restricted tenant.
-                usable &= self._same_place
-            last = self._last = _Penalties(
+                may_use &= self._same_place
+            if len(self._usable) >= _REMEMBERED:
+                self._usable.clear()
+            found = self._usable[key] = _Usable(
                 prefills,
-                one_place,
-                of_pairs=np.where(usable, 0.0, np.inf),
-                of_lines=np.where(usable.any(axis=1), 0.0, np.inf),
+                costs=np.where(may_use, self.seconds_per_token, np.inf),
+                of_lines=np.where(may_use.any(axis=1), 0.0, np.inf),
             )
-        return last
+        return found
 
     def prefill_rows_for(
         self, destination: int, prefills: Flags, *, one_place: bool, now: float
@@ -120,9 +133,28 @@ class PairTable:
         line, column = self.line_of.get(prefill_row), self.column_of.get(decode_row)
         if line is not None and column is not None:
             self.open_until[line, column] = until
-            self._has_breakers = bool((self.open_until > -np.inf).any())
+            self._look_at_closures()
 
-    def observe(self, prefill_row: int, decode_row: int, *, tokens: int, seconds: float) -> None:
+    def set_full(self, prefill_row: int, decode_row: int, *, is_full: bool) -> None:
+        """Whether the pair carries as many transfers as it may."""
+        line, column = self.line_of.get(prefill_row), self.column_of.get(decode_row)
+        if line is not None and column is not None:
+            self.is_full[line, column] = is_full
+            self._look_at_closures()
+
+    def set_cold(self, decode_row: int, *, is_cold: bool) -> None:
+        """Whether a decode endpoint still waits for its first ordinary prompt."""
+        column = self.column_of.get(decode_row)
+        if column is not None:
+            self.is_cold[column] = is_cold
+            self._look_at_closures()
+
+    def _look_at_closures(self) -> None:
+        self._has_closures = bool(
+            (self.open_until > -np.inf).any() or self.is_full.any() or self.is_cold.any()
+        )
+
+    def observe(self, prefill_row: int, decode_row: int, *, tokens: float, seconds: float) -> None:
         """Learn the cost of a transfer that took `seconds` for `tokens`; bounded, smoothed."""
         line, column = self.line_of.get(prefill_row), self.column_of.get(decode_row)
         if line is None or column is None or tokens <= 0 or seconds <= 0:
@@ -131,8 +163,17 @@ class PairTable:
         if not np.isfinite(expected) or expected <= 0:
             return
         seen = min(max(seconds / expected, _SCALE_RANGE[0]), _SCALE_RANGE[1])
-        self.scale[line, column] += _SCALE_STEP * (seen - self.scale[line, column])
-        self.seconds_per_token[line, column] = self.prior[line, column] * self.scale[line, column]
+        scale = self.scale[line, column]
+        self.set_scale(line, column, scale + _SCALE_STEP * (seen - scale))
+
+    def set_scale(self, line: int, column: int, scale: float) -> None:
+        """A pair's transfers take this many times what its contract says."""
+        self.scale[line, column] = scale
+        cost = self.prior[line, column] * scale
+        self.seconds_per_token[line, column] = cost
+        for usable in self._usable.values():
+            if usable.costs[line, column] < np.inf:
+                usable.costs[line, column] = cost
 
 
 def _verdicts(
@@ -143,6 +184,9 @@ def _verdicts(
 
     def verdict(prefill: int, decode: int) -> PairVerdict:
         size = document.speed_classes[endpoints[prefill].speed_class].kv_bytes_per_token
+        groups = endpoints[prefill].role_group, endpoints[decode].role_group
+        if groups[0] != groups[1]:
+            return pairing.of_other_groups(*groups)
         key = (endpoints[prefill].kv_contract, endpoints[decode].kv_contract, size)
         if key not in known:
             known[key] = pairing.pair(key[0], key[1], kv_bytes_per_token=size)

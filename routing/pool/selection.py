@@ -3,11 +3,12 @@
 import msgspec
 import numpy as np
 
+from routing.core import outlook
 from routing.core.decision import Predicted
+from routing.core.price_terms import LOAD, TPOT, TRANSFER, WAIT
 from routing.core.pricing import Demand
+from routing.core.table import EndpointTable, Floats
 from routing.pool import objective
-from routing.pool.baselines import Baselines
-from routing.pool.eligibility import Eligibility
 from routing.pool.knowledge import Hits, Knowledge
 from routing.pool.objective import Priced
 
@@ -23,77 +24,74 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     runner_up: int | None
     margin_seconds: float | None
     reason: str
+    scores: tuple[tuple[str, float, Floats], ...] = ()
+    """Scorer, weight and scores over the table's rows, for policies that weigh."""
 
 
 def by_price(known: Knowledge, priced: Priced, rng: np.random.Generator) -> Chosen:
     """The policy `consort`: cheapest, near-ties to the longer hit."""
-    document, rows, totals = known.document, priced.rows, priced.terms.total
+    document, rows, totals = known.document, priced.rows, priced.totals
     first = objective.pick(priced, document.policy.parameters, rng)
     count = max(1, document.limits.attempts - 1)
     after = objective.following(priced, first, count=count)
-    row = int(rows[first])
-    runner_up = int(rows[after[0]]) if after else None
-    margin = None if runner_up is None else float(totals[runner_up] - totals[row])
+    row = rows.item(first)
+    runner_up = rows.item(after[0]) if after else None
+    margin = totals.item(after[0]) - totals.item(first) if after else None
     prefill = priced.terms.prefill_at(row)
     reason = "cheapest"
     if margin is not None and margin < 0:
-        reason = "longest hit, where leaving gains too little"
-    elif priced.hit_tokens[row] > 0:
+        reason = _reason_of_a_dearer_one(priced, first)
+    elif priced.hits.item(first) > 0:
         reason = "cheapest, with a cache hit"
     return Chosen(
         row=row,
         prefill=prefill,
-        fallbacks=tuple(int(rows[position]) for position in after),
+        fallbacks=tuple([rows.item(position) for position in after]),
         runner_up=runner_up,
         margin_seconds=margin,
         reason=reason,
     )
 
 
-def by_rule(
-    known: Knowledge,
-    eligible: Eligibility,
-    baselines: Baselines,
-    *,
-    policy: str,
-    one_place: bool,
-    now: float,
-) -> Chosen:
-    """The policies without a price; the prefill endpoint of a pair is chosen by the same rule."""
-    rows = eligible.rows.tolist()
-    order = baselines.order(policy, rows, known.table, choice="answer")
-    able = known.pairs.prefill_rows_for(order[0], eligible.prefills, one_place=one_place, now=now)
-    prefill = baselines.order(policy, able, known.table, choice="prefill")[0] if able else -1
-    return Chosen(
-        row=order[0],
-        prefill=prefill,
-        fallbacks=tuple(order[1 : max(2, known.document.limits.attempts)]),
-        runner_up=order[1] if len(order) > 1 else None,
-        margin_seconds=None,
-        reason=f"chosen by {policy}",
-    )
+def _reason_of_a_dearer_one(priced: Priced, first: int) -> str:
+    if priced.hits[first] < priced.hits.max():
+        return "home of its prefix, where computing it pays for those that follow"
+    place = "home of its prefix" if priced.rows[first] in priced.homes else "longest hit"
+    return f"{place}, where leaving gains too little"
 
 
-def predict(priced: Priced, chosen: Chosen, hits: Hits, demand: Demand) -> Predicted:
-    """What is expected of the choice. Seconds are NaN when the pair was not the priced one."""
+def predict(
+    table: EndpointTable, priced: Priced, chosen: Chosen, hits: Hits, demand: Demand
+) -> Predicted:
+    """What is expected of the choice. Seconds are NaN when the pair was not the priced one.
+
+    The time per token is what the answer will see, a price is about the batch as it is.
+    """
     row, prefill = chosen.row, chosen.prefill
     terms, column = priced.terms.at(row)
     source = row if prefill < 0 else prefill
-    hit = int(hits.trusted[source])
-    is_priced = priced.terms.prefill_at(row) == prefill
-
-    def seconds(value: float) -> float:
-        return float(value) if is_priced else NOT_PREDICTED
-
+    hit = int(hits.trusted.item(source))
+    ttft = wait = transfer = NOT_PREDICTED
+    if priced.terms.prefill_at(row) == prefill:
+        ttft, wait = terms.ttft_at(column), terms.at(WAIT, column)
+        transfer = terms.at(TRANSFER, column)
     return Predicted(
         hit_tokens=hit,
-        indexed_tokens=int(hits.indexed[source]),
+        indexed_tokens=int(hits.indexed.item(source)),
         uncached_tokens=demand.prompt_tokens - hit,
-        destination_hit_tokens=int(hits.trusted[row]),
+        destination_hit_tokens=int(hits.trusted.item(row)),
         output_tokens=demand.output_tokens,
-        ttft_seconds=seconds(terms.ttft_at(column)),
-        tpot_seconds=terms.tpot_at(column),
-        wait_seconds=seconds(terms.wait[column]),
-        admission_seconds=float(priced.admission[source]),
-        transfer_seconds=seconds(terms.transfer_at(column)),
+        ttft_seconds=ttft,
+        tpot_seconds=outlook.tpot_seconds(
+            table,
+            row,
+            prompt_tokens=demand.prompt_tokens,
+            output_tokens=demand.output_tokens,
+            ttft=ttft if ttft == ttft else 0.0,
+            priced=terms.at(TPOT, column),
+        ),
+        wait_seconds=wait,
+        admission_seconds=priced.admission.item(source),
+        transfer_seconds=transfer,
+        load_seconds=terms.at(LOAD, column),
     )

@@ -20,14 +20,20 @@ def snapshot_of(known: Knowledge, *, now: float) -> dict[str, Any]:
         "leases_open": len(known.leases),
         "bytes_per_token": known.bytes_per_token.all(),
         "prediction_error": {name: round(value, 4) for name, value in known.speeds.error.items()},
+        "prediction_error_by_class": known.predictions.describe_classes(),
         "endpoints": [_endpoint(known, instance, now=now) for instance in table.instances],
         "pair_count": len(pairs.prefill_rows) * len(pairs.decode_rows),
         "pairs": _pairs(known, now=now),
+        "findings": known.findings.describe(now=now),
     }
 
 
 def _endpoint(known: Knowledge, instance: Instance, *, now: float) -> dict[str, Any]:
     table, spec, row = known.table, instance.spec, instance.row
+
+    def ours(column: str) -> int:
+        return int(getattr(table, column)[row] - known.peers.theirs(column, row))
+
     return {
         "id": spec.id,
         "instance": spec.instance,
@@ -41,13 +47,18 @@ def _endpoint(known: Knowledge, instance: Instance, *, now: float) -> dict[str, 
         "kv_capacity_tokens": _count(table.capacity_tokens[row]),
         "others": _number(table.others[row]),
         "signal_age_seconds": _number(now - table.observed_at[row]),
-        "inflight_requests": int(table.requests[row]),
-        "inflight_prefill_tokens": int(table.prefill_tokens[row]),
-        "inflight_sequences": int(table.sequences[row]),
+        "inflight_requests": ours("requests"),
+        "inflight_prefill_tokens": ours("prefill_tokens"),
+        "inflight_sequences": ours("sequences"),
+        "peers_requests": int(known.peers.theirs("requests", row)),
         "indexed_blocks": known.index.entries(instance.slot),
         "trust": _number(table.trust[row]),
+        "events": known.caches.events.describe(instance, now=now),
+        "hits": known.caches.rates(instance),
         "breaker": known.breakers.of(instance).describe(now=now),
         "speeds": known.speeds.describe(table, instance),
+        "predictions": known.predictions.describe(instance),
+        "homes": known.homes.describe(instance),
     }
 
 

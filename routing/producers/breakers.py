@@ -97,6 +97,14 @@ class BreakerBook(Generic[K]):
         breaker.fail(kind, now=now)
         return breaker.open_until
 
+    def follow(self, key: K, kind: str, *, until: float) -> float:
+        """A peer opened its breaker of the key; ours is open at least as long. Returns its end."""
+        breaker = self._breakers.setdefault(key, Breaker())
+        breaker.last_kind = kind
+        breaker.opened = max(1, breaker.opened)
+        breaker.open_until = max(breaker.open_until, until)
+        return breaker.open_until
+
     def succeed(self, key: K) -> bool:
         """Close the key's breaker; True when there was one."""
         return self._breakers.pop(key, None) is not None

@@ -1,9 +1,7 @@
 """Approximate prefix index: which instances probably hold which blocks, from our own decisions.
 
-One dictionary maps a block key to a bit mask of instances (bit = slot), so that matching is one
-walk over the prompt's keys whatever the size of the pool. Each instance has an LRU list bounded by
-its KV capacity; keys are touched from the deepest to the first, so that a prefix outlives what
-follows it.
+Beliefs are one plane of the shared `BlockMasks`. Each instance has an LRU list bounded by its KV
+capacity; keys are touched from the deepest to the first, so that a prefix outlives what follows it.
 
 An entry of a request in flight is *speculative*: it counts at once, so that a burst of siblings
 stays together, and is withdrawn if the request fails before its prompt was computed.
@@ -12,14 +10,12 @@ stays together, and is withdrawn if the request fails before its prompt was comp
 from collections import OrderedDict
 from collections.abc import Sequence
 
-import numpy as np
-
+from routing.core.block_masks import PLANES, BlockMasks
 from routing.core.table import Floats
 
 MAX_ENTRIES = 4_000_000
 """Bound over all instances; each gets an equal share of it at most."""
 _CONFIRMED = 0
-_FEW = 8
 
 
 class _Holdings:
@@ -35,8 +31,8 @@ class _Holdings:
 class PrefixIndex:
     """Slots are handed out by `add` and stay until `remove`."""
 
-    def __init__(self) -> None:
-        self._masks: dict[int, int] = {}
+    def __init__(self, blocks: BlockMasks | None = None) -> None:
+        self.blocks = BlockMasks() if blocks is None else blocks
         self._slots: list[_Holdings | None] = []
 
     def entries(self, slot: int) -> int:
@@ -52,6 +48,7 @@ class PrefixIndex:
                 self._slots[slot] = fresh
                 return slot
         self._slots.append(fresh)
+        self.blocks.reserve(len(self._slots))
         return len(self._slots) - 1
 
     def set_capacity(self, slot: int, blocks: int) -> None:
@@ -66,8 +63,7 @@ class PrefixIndex:
         """The instance's cache is empty."""
         holdings = self._slots[slot]
         if holdings is not None:
-            for key in holdings.keys:
-                self._unset(key, slot)
+            self.blocks.unset_all(holdings.keys, 1 << PLANES * slot)
             holdings.keys.clear()
 
     def remove(self, slot: int) -> None:
@@ -77,44 +73,14 @@ class PrefixIndex:
 
     def match(self, keys: Sequence[int]) -> Floats:
         """How many leading blocks each slot holds, shape `(slots,)`."""
-        depths: Floats = np.zeros(len(self._slots))
-        if not keys:
-            return depths
-        last: int | None = self._masks.get(keys[0], 0)
-        alive = last or 0
-        for depth, mask in enumerate(map(self._masks.get, keys)):
-            # Blocks of one prefix mostly share one mask object.
-            if mask is last:
-                continue
-            last = mask
-            still = alive & (mask or 0)
-            if still != alive:
-                self._set_depth(depths, alive & ~still, depth)
-                alive = still
-                if not alive:
-                    return depths
-        self._set_depth(depths, alive, len(keys))
-        return depths
-
-    def _set_depth(self, depths: Floats, slots: int, depth: int) -> None:
-        if not depth or not slots:
-            return
-        if slots.bit_count() > _FEW:
-            raw = slots.to_bytes((len(depths) + 7) // 8, "little")
-            bits = np.unpackbits(np.frombuffer(raw, dtype=np.uint8), bitorder="little")
-            depths[bits[: len(depths)].view(np.bool_)] = depth
-            return
-        while slots:
-            lowest = slots & -slots
-            depths[lowest.bit_length() - 1] = depth
-            slots ^= lowest
+        return self.blocks.match(keys).depths
 
     def insert(self, slot: int, keys: Sequence[int], *, lease: int = _CONFIRMED) -> None:
         """Believe that an instance holds these blocks; with a lease number it is a hope."""
         holdings = self._slots[slot]
         if holdings is None:
             return
-        known, masks, bit = holdings.keys, self._masks, 1 << slot
+        known, masks, bit = holdings.keys, self.blocks.masks, 1 << PLANES * slot
         touch = known.move_to_end
         # Neighbouring blocks mostly share one mask: one object for all of them saves memory and
         # lets `match` compare by identity.
@@ -124,7 +90,7 @@ class PrefixIndex:
             if state is None:
                 mask = masks.get(key, 0)
                 if mask is not before:
-                    before, after = mask, mask | bit
+                    before, after = mask, self.blocks.intern(mask | bit)
                 masks[key] = after
                 known[key] = lease
             else:
@@ -132,6 +98,7 @@ class PrefixIndex:
                 if state != _CONFIRMED:
                     known[key] = lease
                 touch(key)
+        self.blocks.bound_interned()
         if len(known) > holdings.limit:
             self._evict(slot, holdings)
 
@@ -158,7 +125,7 @@ class PrefixIndex:
         for key in keys:
             if holdings.keys.get(key) == lease:
                 del holdings.keys[key]
-                self._unset(key, slot)
+                self.blocks.unset(key, 1 << PLANES * slot)
 
     def occupy(self, slot: int, blocks: int) -> None:
         """Output takes blocks that no prompt will match, and pushes out older ones."""
@@ -172,15 +139,6 @@ class PrefixIndex:
         self._evict(slot, holdings)
 
     def _evict(self, slot: int, holdings: _Holdings) -> None:
-        while len(holdings.keys) > holdings.limit:
-            key, _ = holdings.keys.popitem(last=False)
-            self._unset(key, slot)
-
-    def _unset(self, key: int, slot: int) -> None:
-        mask = self._masks.get(key)
-        if mask is not None:
-            rest = mask & ~(1 << slot)
-            if rest:
-                self._masks[key] = rest
-            else:
-                del self._masks[key]
+        known = holdings.keys
+        over = [known.popitem(last=False)[0] for _ in range(len(known) - holdings.limit)]
+        self.blocks.unset_all(over, 1 << PLANES * slot)

@@ -7,6 +7,7 @@ nothing, so it does not raise trust above 1.
 from routing.core.table import EndpointTable
 
 STEP = 0.1
+DOUBTED = 0.3
 FLOOR = 0.05
 """Below this an endpoint could not earn trust back: nothing would be sent there for its cache."""
 
@@ -20,6 +21,11 @@ def observe_hit(
     confirmed = min(1.0, cached_tokens / predicted_tokens)
     known = float(table.trust[row])
     table.trust[row] = max(FLOOR, known + STEP * (confirmed - known))
+
+
+def distrust(table: EndpointTable, row: int) -> None:
+    """There is a reason to doubt predictions; confirmed hits earn trust back."""
+    table.trust[row] = min(float(table.trust[row]), DOUBTED)
 
 
 def forget(table: EndpointTable) -> None:

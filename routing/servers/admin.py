@@ -9,12 +9,13 @@ from urllib.parse import parse_qs, unquote
 import msgspec
 
 from routing.core.document import DocumentError
-from routing.servers import clock, metrics
-from routing.servers.documents import LoadedPool, VersionNotNewerError
+from routing.servers import clock, effective_limits, metrics, whatif
+from routing.servers.documents import LoadedPool
 from routing.servers.errors import problem
 from routing.servers.http import Connection
 from routing.servers.http_parts import HttpRequest, Refused
-from routing.servers.spool import AcknowledgeError
+from routing.servers.shelf import VersionNotNewerError
+from routing.servers.spool import AcknowledgeError, UsageSpool
 from routing.servers.state import RouterState
 
 Answer = tuple[int, bytes]
@@ -30,8 +31,10 @@ class _ResetRequest(msgspec.Struct, forbid_unknown_fields=True):
 class AdminPort:
     """Answers requests of the admin port."""
 
-    def __init__(self, state: RouterState, *, token: bytes) -> None:
+    def __init__(self, state: RouterState, *, spool: UsageSpool | None, token: bytes) -> None:
+        """Without a spool, as in one of several processes, usage is not served here."""
         self._state = state
+        self._spool = spool
         self._token = token
 
     async def __call__(self, request: HttpRequest, client: Connection) -> None:
@@ -43,7 +46,7 @@ class AdminPort:
         if refused:
             client.respond(*refused, headers=b"www-authenticate: Bearer\r\n")
             return
-        status, body = self._route(request)
+        status, body = self.answer(request)
         client.respond(status, body)
 
     def gate(self, headers: dict[bytes, bytes]) -> Refused | None:
@@ -53,7 +56,8 @@ class AdminPort:
             return None
         return 401, problem("not-authorized", "The admin port needs 'Authorization: Bearer TOKEN'.")
 
-    def _route(self, request: HttpRequest) -> Answer:
+    def answer(self, request: HttpRequest) -> Answer:
+        """Status and body for a request that may be made."""
         methods = []
         for method, pattern, route in _ROUTES:
             match = pattern.fullmatch(request.path)
@@ -74,12 +78,13 @@ class AdminPort:
         if request.path == "/livez":
             client.respond(200, b"ok", content_type=b"text/plain")
         elif request.path == "/metrics":
-            client.respond(200, self._metrics_page(), content_type=metrics.CONTENT_TYPE)
+            client.respond(200, self.metrics_page(), content_type=metrics.CONTENT_TYPE)
         else:
             status, body = self._readiness(is_verbose="verbose" in request.query)
             client.respond(status, body, content_type=b"text/plain; charset=utf-8")
 
-    def _metrics_page(self) -> bytes:
+    def metrics_page(self) -> bytes:
+        """Everything in Prometheus form."""
         state = self._state
         spool = state.spool.state()
         state.metrics.spool_pending.set(spool.pending_segments)
@@ -87,6 +92,14 @@ class AdminPort:
         for name, pool in state.directory.pools.items():
             state.metrics.documents.labels(name).set(pool.document.version)
             state.metrics.running.labels(name).set(pool.running)
+            state.metrics.queued.labels(name).set(len(pool.router.queue))
+            state.metrics.queued_bytes.labels(name).set(pool.router.queue.order.waiting_bytes)
+            for policy, sums in pool.router.shadows.describe().items():
+                state.metrics.shadow(name, policy, sums)
+            for speed_class, errors in pool.router.speeds.errors().items():
+                state.metrics.prediction(name, speed_class, errors)
+        caches = {name: pool.router.caches for name, pool in state.directory.pools.items()}
+        state.metrics.caches(caches, now=clock.monotonic())
         return state.metrics.page()
 
     def _readiness(self, *, is_verbose: bool) -> Answer:
@@ -159,7 +172,9 @@ class AdminPort:
         after, limit = _number(request, "after", 0), _number(request, "limit", 20)
         if after is None or limit is None:
             return _bad_number()
-        spool = self._state.spool
+        spool = self._spool
+        if spool is None:
+            return self._no_spool()
         # The watermark is read first: what closes later is not claimed to be delivered.
         state = spool.state()
         segments = spool.segments_after(after, limit=min(limit, MAX_LIMIT))
@@ -174,28 +189,58 @@ class AdminPort:
 
     def acknowledge(self, request: HttpRequest, sequence: str) -> Answer:
         """Forget segments up to a number."""
+        if self._spool is None:
+            return self._no_spool()
         try:
-            deleted = self._state.spool.acknowledge(int(sequence))
+            deleted = self._spool.acknowledge(int(sequence))
         except AcknowledgeError as error:
             return 409, problem("not-delivered", str(error))
         answer = {"acknowledged_through": int(sequence), "segments_deleted": deleted}
         return 200, msgspec.json.encode(answer)
 
+    def _no_spool(self) -> Answer:
+        return 404, problem("not-found", "Usage is kept by the supervisor of this process.")
+
     # Decisions and knowledge.
 
     def get_decisions(self, request: HttpRequest, _: str) -> Answer:
-        """Sampled records after a number."""
+        """Sampled records and outcomes after a number; pool, tenant and kind narrow them down."""
         after, limit = _number(request, "after", 0), _number(request, "limit", 100)
         if after is None or limit is None:
             return _bad_number()
-        ring = self._state.decisions
-        records = ring.after(after, limit=min(limit, MAX_LIMIT))
+        ring, query = self._state.decisions, parse_qs(request.query)
+        wanted = {name: query.get(name, [""])[-1] for name in ("pool", "tenant", "kind")}
+        records = ring.after(after, limit=min(limit, MAX_LIMIT), **wanted)
+        pools = self._state.directory.pools
         answer = {
             "router": self._state.name,
+            "started_at": self._state.started_at,
             "decisions": [msgspec.Raw(record) for record in records],
             "last": ring.last_number,
+            "left_out": ring.left_out,
+            "policies": {name: pool.router.shadows.live for name, pool in pools.items()},
+            "sample_rates": {
+                name: pool.document.recording.sample_rate for name, pool in pools.items()
+            },
+            "shadow": {name: pool.router.shadows.describe() for name, pool in pools.items()},
         }
         return 200, msgspec.json.encode(answer)
+
+    def get_decision(self, request: HttpRequest, decision_id: str) -> Answer:
+        """One record with its outcome and its reason in words."""
+        return whatif.answer_decision(self._state, decision_id)
+
+    def explain(self, request: HttpRequest, _: str) -> Answer:
+        """What would happen to a request of these sizes; nothing is sent."""
+        return whatif.answer_explain(self._state, request.body)
+
+    def replay(self, request: HttpRequest, _: str) -> Answer:
+        """Decide a record again, with something changed."""
+        return whatif.answer_replay(self._state, request.body)
+
+    def get_limits(self, request: HttpRequest, _: str) -> Answer:
+        """Which limits hold for a tenant and a key, and where each comes from."""
+        return effective_limits.answer(self._state, request.query)
 
     def reset_knowledge(self, request: HttpRequest, _: str) -> Answer:
         """Forget what was learned of a pool's endpoints."""
@@ -221,6 +266,21 @@ class AdminPort:
         return 200, msgspec.json.encode(
             {"endpoint": endpoint_id, "state": "draining", "pools": names}
         )
+
+    def get_prefixes(self, request: HttpRequest, endpoint_id: str) -> Answer:
+        """Groups of prompts that an endpoint is believed to hold most of, by key, without text."""
+        limit = _number(request, "limit", 20)
+        if limit is None:
+            return _bad_number()
+        now, found = clock.monotonic(), {}
+        for name, pool in self._state.directory.pools.items():
+            instance = pool.router.caches.instance(endpoint_id)
+            if instance is not None:
+                count = min(limit, MAX_LIMIT)
+                found[name] = pool.router.caches.prefixes(instance, count=count, now=now)
+        if not found:
+            return self._unknown("endpoint", endpoint_id, [])
+        return 200, msgspec.json.encode({"endpoint": endpoint_id, "pools": found})
 
     def _unknown(self, kind: str, name: str, known: list[str]) -> Answer:
         return 404, problem("not-found", f"There is no {kind} '{name}' here.", allowed=known)
@@ -250,6 +310,11 @@ _ROUTES: tuple[tuple[str, re.Pattern[str], Route], ...] = (
     ("GET", re.compile("/admin/usage-segments"), AdminPort.get_segments),
     ("POST", re.compile(r"/admin/usage-segments/(\d{1,18})/acknowledge"), AdminPort.acknowledge),
     ("GET", re.compile("/admin/decisions"), AdminPort.get_decisions),
+    ("GET", re.compile("/admin/decisions/([^/]+)"), AdminPort.get_decision),
+    ("GET", re.compile("/admin/limits"), AdminPort.get_limits),
+    ("POST", re.compile("/admin/explain"), AdminPort.explain),
+    ("POST", re.compile("/admin/replay"), AdminPort.replay),
     ("POST", re.compile("/admin/reset-knowledge"), AdminPort.reset_knowledge),
     ("POST", re.compile("/admin/endpoints/([^/]+)/drain"), AdminPort.drain),
+    ("GET", re.compile("/admin/endpoints/([^/]+)/prefixes"), AdminPort.get_prefixes),
 )

@@ -2,43 +2,34 @@
 
 import hashlib
 import logging
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
+from routing.core.bodies.wire import Turns
 from routing.core.document import (
-    DocumentError,
     EndpointSpec,
     KeySpec,
     ModelSpec,
     PoolDocument,
-    encode_document,
-    parse_document,
 )
-from routing.engines import vllm
+from routing.core.openai import ExactPrompt
+from routing.core.rewriting import RewriteRules
+from routing.engines import sglang, vllm
 from routing.engines.base import Engine
 from routing.pool.router import PoolRouter
 from routing.servers import clock
-from routing.servers.files import write_durably
-from routing.servers.upstream import Origin
+from routing.servers.origin import Origin
+from routing.servers.shelf import Drained, Shelf, document_sha256
 
 logger = logging.getLogger(__name__)
 
-# SGLang has no plugin file yet; a document that names it is refused with this list.
-ENGINES: dict[str, Engine] = {vllm.ENGINE.slug: vllm.ENGINE}
+ENGINES: dict[str, Engine] = {engine.slug: engine for engine in (vllm.ENGINE, sglang.ENGINE)}
 DEFAULT_BODY_BYTES = 32 * 1024 * 1024
-
-
-class VersionNotNewerError(Exception):
-    """A document is older than, or differs from, the loaded one with the same number."""
-
-    def __init__(self, pool: str, version: int, current: int) -> None:
-        super().__init__(
-            f"Version {version} of pool '{pool}' is not newer than the loaded version {current}."
-        )
-        self.current = current
 
 
 class KeyRefusedError(Exception):
@@ -59,6 +50,21 @@ class Endpoint:
     engine: Engine
 
 
+class PoolReader(Protocol):
+    """Knows the tokens of a pool's prompts."""
+
+    def read(
+        self,
+        path: str,
+        body: bytes,
+        turns: Turns | None,
+        *,
+        adapter: str | None,
+        salt: str | None,
+    ) -> ExactPrompt:
+        """Keys of a checked body; what cannot be told is marked degraded."""
+
+
 @dataclass(slots=True, kw_only=True)
 class LoadedPool:
     """One pool in service."""
@@ -70,9 +76,14 @@ class LoadedPool:
     """Unix time of the swap."""
     endpoints: dict[str, Endpoint]
     models: dict[str, ModelSpec]
+    rewrites: RewriteRules = field(default_factory=RewriteRules)
+    reader: "PoolReader | None" = None
+    """Reads prompts as token ids, where the document wants that."""
+    salts: dict[str, str] = field(default_factory=dict)
+    """`cache_salt` of the tenants that have one."""
     running: int = 0
     """Requests inside the router."""
-    drained: set[tuple[str, str]] = field(default_factory=set)
+    drained: Drained = field(default_factory=set)
     """(id, instance) taken out by hand; holds until the instance changes."""
 
 
@@ -83,46 +94,53 @@ class Access:
     grants: tuple[tuple[LoadedPool, KeySpec], ...]
 
     def pool_of(self, model: str) -> tuple[LoadedPool, KeySpec] | None:
-        """The first pool, by name, that serves a model to this key."""
-        for pool, key in self.grants:
-            if model in pool.models and (key.models is None or model in key.models):
+        """The first pool, by name, that serves a model to this key.
+
+        A pool that knows the name comes before one that takes every name. What a key may ask for is
+        what its holder asks, not what a rule makes of it.
+        """
+        usable = [
+            (pool, key) for pool, key in self.grants if key.models is None or model in key.models
+        ]
+        for pool, key in usable:
+            if model in pool.models or model in pool.rewrites.named:
                 return pool, key
-        return None
+        return next(((pool, key) for pool, key in usable if pool.rewrites.every), None)
 
     def models(self) -> list[tuple[LoadedPool, ModelSpec]]:
-        """Every model that the key may use."""
+        """Every model that the key may use, and the names that become one."""
         return [
             (pool, model)
             for pool, key in self.grants
-            for model in pool.document.models
+            for model in (*pool.document.models, *pool.rewrites.aliases)
             if key.models is None or model.name in key.models
         ]
 
 
 class Directory:
-    """All loaded pools. `apply` is the only way in; a refused document changes nothing."""
+    """All loaded pools. `apply` is the way in; a refused document changes nothing.
 
-    def __init__(self, folder: Path, *, router_name: str) -> None:
+    Without a folder nothing is kept: a supervisor has the documents and hands them to `install`.
+    """
+
+    def __init__(self, folder: Path | None, *, router_name: str) -> None:
         self.pools: dict[str, LoadedPool] = {}
         self.body_bytes = DEFAULT_BODY_BYTES
         self.on_change: Callable[[], None] = _nothing
         """Called after each swap."""
-        self._folder = folder
+        self._shelf = None if folder is None else Shelf(folder)
         self._router_name = router_name
+        self._observes = False
         self._keys: dict[str, list[tuple[LoadedPool, KeySpec]]] = {}
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._unlimited: dict[str, Access] = {}
+        """What keys open that never expire."""
 
     def load_kept(self) -> None:
-        """Load the last good document of each pool from disk; one that fails is logged."""
-        for path in sorted(self._folder.glob("*.json")):
-            try:
-                document = parse_document(path.read_bytes())
-                _check_engines(document)
-                self._swap(document)
-            except (DocumentError, OSError) as error:
-                # One pool that cannot be read must not keep the others out of service.
-                pointer = getattr(error, "pointer", "")
-                logger.error("%s was not loaded: %s %s", path.name, pointer, error)  # noqa: TRY400 - the message says it all
+        """Load the last good document of each pool, and which endpoints were drained by hand."""
+        if self._shelf:
+            self._shelf.load()
+            for kept in self._shelf.kept.values():
+                self._swap(kept.document, self._shelf.drained)
         self._index()
 
     def apply(self, raw: bytes) -> LoadedPool:
@@ -130,26 +148,31 @@ class Directory:
 
         The same document again is accepted. Raises DocumentError or VersionNotNewerError.
         """
-        document = parse_document(raw)
-        _check_engines(document)
-        current = self.pools.get(document.pool)
-        digest = document_sha256(document)
-        if current and current.sha256 == digest:
-            return current
-        if current and document.version <= current.document.version:
-            raise VersionNotNewerError(document.pool, document.version, current.document.version)
-        name = hashlib.sha256(document.pool.encode()).hexdigest()[:32]
-        write_durably(self._folder / f"{name}.json", encode_document(document))
-        pool = self._swap(document)
+        if self._shelf is None:
+            raise ValueError("Documents of this process come from its supervisor.")
+        document, is_in_force = self._shelf.check(raw)
+        if is_in_force:
+            return self.pools[document.pool]
+        self._shelf.keep(document)
+        return self.install(document, drained=self._shelf.drained)
+
+    def install(self, document: PoolDocument, *, drained: Drained) -> LoadedPool:
+        """Swap a validated document in; `drained` are the endpoints drained by hand."""
+        pool = self._swap(document, drained)
         self._index()
         self.on_change()
         return pool
 
-    def drain(self, endpoint_id: str) -> list[LoadedPool]:
-        """Give an endpoint no further work, in each pool, until its instance changes.
+    def observe(self) -> None:
+        """Look on while somebody else's gateway chooses: shadow policies are asked about that."""
+        self._observes = True
+        for pool in self.pools.values():
+            pool.router.shadows.observe()
 
-        The kept document does not say so: after a restart the endpoint takes work again.
-        """
+    def drain(self, endpoint_id: str) -> list[LoadedPool]:
+        """Give an endpoint no further work, in each pool, until its instance changes."""
+        if self._shelf:
+            self._shelf.drain(endpoint_id)
         touched = []
         for pool in self.pools.values():
             endpoint = pool.endpoints.get(endpoint_id)
@@ -157,6 +180,8 @@ class Directory:
                 pool.drained.add((endpoint_id, endpoint.spec.instance))
                 _serve(pool, _with_drained(pool.document, pool.drained))
                 touched.append(pool)
+        if touched:
+            self.on_change()
         return touched
 
     def access(self, secret: bytes, *, now: float) -> Access:
@@ -167,7 +192,11 @@ class Directory:
                 "The request has no API key. Send it as 'Authorization: Bearer KEY'.",
             )
         # Keys are random, so a fast hash is enough; documents hold no plain key.
-        grants = self._keys.get(hashlib.sha256(secret).hexdigest())
+        digest = hashlib.sha256(secret).hexdigest()
+        whole = self._unlimited.get(digest)
+        if whole is not None:
+            return whole
+        grants = self._keys.get(digest)
         if not grants:
             raise KeyRefusedError("invalid_api_key", "The API key is not known here.")
         valid = tuple(
@@ -177,10 +206,15 @@ class Directory:
             raise KeyRefusedError("expired_api_key", "The API key has expired.")
         return Access(grants=valid)
 
-    def _swap(self, document: PoolDocument) -> LoadedPool:
+    def _swap(self, document: PoolDocument, drained: Drained) -> LoadedPool:
         pool = self.pools.get(document.pool)
         if pool is None:
-            router = PoolRouter(document, seed=self._seed(document.pool), now=clock.monotonic())
+            router = PoolRouter(
+                document,
+                seed=self._seed(document.pool),
+                now=clock.monotonic(),
+                id_prefix=f"{secrets.token_hex(8)}-",
+            )
             pool = LoadedPool(
                 document=document,
                 router=router,
@@ -190,8 +224,10 @@ class Directory:
                 models={},
             )
             self.pools[document.pool] = pool
+            if self._observes:
+                router.shadows.observe()
         alive = {(endpoint.id, endpoint.instance) for endpoint in document.endpoints}
-        pool.drained &= alive
+        pool.drained = drained & alive
         pool.sha256 = document_sha256(document)
         pool.since = clock.unix_now()
         _serve(pool, _with_drained(document, pool.drained))
@@ -208,6 +244,11 @@ class Directory:
             for key in pool.document.keys:
                 keys.setdefault(key.sha256, []).append((pool, key))
         self._keys = keys
+        self._unlimited = {
+            digest: Access(grants=tuple(grants))
+            for digest, grants in keys.items()
+            if all(key.expires_at is None for _, key in grants)
+        }
         sizes = [pool.document.limits.body_bytes for pool in self.pools.values()]
         self.body_bytes = max(sizes, default=DEFAULT_BODY_BYTES)
 
@@ -216,22 +257,7 @@ def _nothing() -> None:
     """Nobody listens."""
 
 
-def document_sha256(document: PoolDocument) -> str:
-    """SHA-256 of the document's canonical bytes, as hexadecimal digits."""
-    return hashlib.sha256(encode_document(document)).hexdigest()
-
-
-def _check_engines(document: PoolDocument) -> None:
-    for position, endpoint in enumerate(document.endpoints):
-        if endpoint.engine not in ENGINES:
-            raise DocumentError(
-                f"/endpoints/{position}/engine",
-                f"This router has no plugin for the engine '{endpoint.engine}'.",
-                tuple(sorted(ENGINES)),
-            )
-
-
-def _with_drained(document: PoolDocument, drained: set[tuple[str, str]]) -> PoolDocument:
+def _with_drained(document: PoolDocument, drained: Drained) -> PoolDocument:
     if not drained:
         return document
     endpoints = tuple(
@@ -252,3 +278,5 @@ def _serve(pool: LoadedPool, document: PoolDocument) -> None:
         for spec in document.endpoints
     }
     pool.models = {model.name: model for model in document.models}
+    pool.rewrites = RewriteRules.of(document)
+    pool.salts = {spec.tenant: spec.cache_salt for spec in document.tenants if spec.cache_salt}

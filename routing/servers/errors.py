@@ -1,4 +1,4 @@
-"""Error answers: OpenAI's form on the inference API, plain problems on the admin port."""
+"""Error answers: each inference API has its own form, the admin port gives plain problems."""
 
 from typing import Any
 
@@ -13,6 +13,7 @@ _TYPES = {
     404: "NotFoundError",
     405: "BadRequestError",
     408: "BadRequestError",
+    412: "PreconditionFailedError",
     413: "BadRequestError",
     415: "BadRequestError",
     429: "RateLimitError",
@@ -20,6 +21,17 @@ _TYPES = {
     502: "UpstreamError",
     503: "ServiceUnavailableError",
     504: "UpstreamError",
+}
+
+MESSAGES_PATH, RESPONSES_PATH = "/v1/messages", "/v1/responses"
+_ANTHROPIC_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
 }
 
 
@@ -43,36 +55,56 @@ class ApiError(Exception):
         self.param = param
         self.type = type or _TYPES.get(status, "InternalServerError")
         self.retry_after_seconds = retry_after_seconds
+        self.dropped_reason: str | None = None
+        self.is_counted = False
+        """The account of an attempt counts this answer."""
 
     @classmethod
     def of(cls, refusal: Refusal) -> "ApiError":
-        """The answer to a refused request."""
-        return cls(
+        """The answer to a refused request, whose attempt has an account of its own."""
+        error = cls(
             refusal.status,
             refusal.message,
             code=refusal.code,
             retry_after_seconds=refusal.retry_after_seconds,
         )
+        error.dropped_reason, error.is_counted = refusal.dropped_reason, True
+        return error
 
-    def body(self) -> bytes:
-        """The JSON object `{"error": {...}}`."""
-        error = {
+    def body(self, path: str = "") -> bytes:
+        """The error object in the form of the API at a path: Anthropic's, or OpenAI's."""
+        if path.startswith(MESSAGES_PATH):
+            kind = "invalid_request_error" if self.status < 500 else "api_error"
+            kind = _ANTHROPIC_TYPES.get(self.status, kind)
+            told = {"type": kind, "message": self.message, "code": self.code}
+            return msgspec.json.encode({"type": "error", "error": told})
+        return msgspec.json.encode({"error": self._facts()})
+
+    def event(self, path: str = "") -> bytes:
+        """The same as an event, for a stream that has begun."""
+        if path.startswith(MESSAGES_PATH):
+            return b"event: error\ndata: %b\n\n" % self.body(path)
+        if path.startswith(RESPONSES_PATH):
+            told = msgspec.json.encode(self._facts() | {"type": "error"})
+            return b"event: error\ndata: %b\n\n" % told
+        return b"data: %b\n\n" % self.body()
+
+    def _facts(self) -> dict[str, Any]:
+        return {
             "message": self.message,
             "type": self.type,
             "param": self.param,
             "code": self.code,
         }
-        return msgspec.json.encode({"error": error})
-
-    def event(self) -> bytes:
-        """The same as an event, for a stream that has begun."""
-        return b"data: %b\n\n" % self.body()
 
     def header_lines(self) -> bytes:
-        """`retry-after` in whole seconds, at least 1, when the wait is known."""
-        if self.retry_after_seconds is None:
-            return b""
-        return b"retry-after: %d\r\n" % max(1, round(self.retry_after_seconds + 0.5))
+        """`retry-after` in whole seconds, at least 1, when the wait is known; llm-d's reason."""
+        lines = b""
+        if self.retry_after_seconds is not None:
+            lines = b"retry-after: %d\r\n" % max(1, round(self.retry_after_seconds + 0.5))
+        if self.dropped_reason is not None:
+            lines += b"x-llm-d-request-dropped-reason: %b\r\n" % self.dropped_reason.encode()
+        return lines
 
 
 def openai_error_body(status: int, message: str) -> bytes:

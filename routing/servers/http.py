@@ -14,18 +14,24 @@ from typing import Any, cast
 
 import httptools
 
-from routing.servers.http_parts import HttpRequest, Producer, Refused, ServerLimits, status_line
+from routing.servers import eager
+from routing.servers.http_parts import (
+    ErrorBody,
+    HttpRequest,
+    Producer,
+    Refused,
+    ServerLimits,
+    request_of,
+    status_line,
+)
 
 logger = logging.getLogger(__name__)
 
 WRITE_HIGH_WATER = 256 * 1024
-LINGER_SECONDS = 1.0
-TICK_SECONDS = 1.0
+LINGER_SECONDS = TICK_SECONDS = 1.0
 _UPGRADE = "Upgrading the connection is not offered; speak HTTP/1.1 without 'upgrade'."
 
 Handler = Callable[[HttpRequest, "Connection"], Coroutine[Any, Any, None]]
-ErrorBody = Callable[[int, str], bytes]
-"""Status and sentence to the JSON body of an error that the server itself reports."""
 
 
 class HttpServer:
@@ -62,8 +68,7 @@ class HttpServer:
             connection.close_if_idle()
         while self.connections and loop.time() < deadline:
             await asyncio.sleep(0.02)
-        cut = [connection.cut() for connection in list(self.connections)]
-        tasks = [task for task in cut if task]
+        tasks = [task for one in list(self.connections) if (task := one.cut())]
         if tasks:
             # Cancelled requests still write down what they used.
             await asyncio.wait(tasks, timeout=1.0)
@@ -84,11 +89,9 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, server: HttpServer) -> None:
         self.server = server
-        self.closed = False
-        self.paused = False
+        self.closed = self.paused = False
         self.producer: Producer | None = None
         self._loop = asyncio.get_running_loop()
-        self._parser = httptools.HttpRequestParser(self)
         self._task: asyncio.Task[None] | None = None
         self._queue: deque[tuple[HttpRequest, bool, bool]] = deque()
         self._failure: Refused | None = None
@@ -110,6 +113,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
+        self._parser = httptools.HttpRequestParser(self)
         if len(self.server.connections) >= self.server.limits.connections:
             self.closed = True
             self.transport.abort()
@@ -119,6 +123,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
+        del self._parser  # It holds methods of this connection: a ring.
         self.server.connections.discard(self)
         self._queue.clear()
         self._release(self._held_bytes)
@@ -222,18 +227,11 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         self._receiving = self._continue_due = False
         self._quiet_bytes = 0
-        if self._failure:
+        if self._failure or self.transport.is_closing():
             return
-        url = httptools.parse_url(self._url)
-        request = HttpRequest(
-            method=self._parser.get_method().decode("ascii"),
-            path=(url.path or b"/").decode("latin-1"),
-            query=(url.query or b"").decode("latin-1"),
-            headers=self._headers,
-            body=b"".join(self._body),
-        )
-        is_chunked = self._parser.get_http_version() != "1.0"
-        self._queue.append((request, self._parser.should_keep_alive(), is_chunked))
+        request = request_of(self._parser.get_method(), self._url, self._headers, self._body)
+        chunked = self._parser.get_http_version() != "1.0"
+        self._queue.append((request, self._parser.should_keep_alive(), chunked))
         if not self._task and not self.paused:
             self._next()
 
@@ -245,7 +243,9 @@ class Connection(asyncio.Protocol):
         self._chunked = chunked
         self._is_head = request.method == "HEAD"
         self.answered = False
-        self._task = self._loop.create_task(self._run(request))
+        # Of many in a row each would begin inside the one before.
+        at_once = self.server.limits.begins_at_once and not self._queue
+        self._task = (eager.run if at_once else self._loop.create_task)(self._run(request))
 
     async def _run(self, request: HttpRequest) -> None:
         try:

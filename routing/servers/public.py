@@ -5,13 +5,18 @@ from typing import Any
 import msgspec
 
 from routing.core.document import ModelSpec, PolicyName
-from routing.servers import calls, clock, proxy
-from routing.servers.calls import COMPLETION_PATHS
+from routing.core.record import record_of
+from routing.explain.explanation import Language, explain
+from routing.explain.own import own_answer
+from routing.servers import calls, clock, limits_headers, passing, proxy, reservations
+from routing.servers.calls import COMPLETION_PATHS, Call
+from routing.servers.delivery import answer_headers
 from routing.servers.documents import LoadedPool
 from routing.servers.errors import ApiError
+from routing.servers.failures import EngineAnswerError
 from routing.servers.http import Connection
 from routing.servers.http_parts import HttpRequest, Refused
-from routing.servers.proxy import EngineAnswerError
+from routing.servers.reservations import Reservations
 from routing.servers.state import RouterState
 
 EXPLAIN_PATHS = ("/v1/decide", "/v1/explain")
@@ -23,6 +28,7 @@ class _Question(msgspec.Struct, forbid_unknown_fields=True):
     path: str
     body: msgspec.Raw
     policy: PolicyName | None = None
+    language: Language = "en"
 
 
 class PublicPort:
@@ -30,54 +36,51 @@ class PublicPort:
 
     def __init__(self, state: RouterState) -> None:
         self._state = state
+        self.reservations = Reservations(state)
 
     async def __call__(self, request: HttpRequest, client: Connection) -> None:
-        """Answer one request; every error leaves in OpenAI's form."""
+        """Answer one request; every error leaves in the form of its API."""
         try:
             await self._route(request, client)
         except ApiError as error:
-            counts = self._state.requests
-            counts.total += 1
-            counts.by_status[error.status] += 1
-            _respond_error(client, error)
+            if not error.is_counted:
+                self._state.requests.count(error.status)
+            _respond_error(client, error, request.path, calls.id_line(request.headers))
 
     def gate(self, headers: dict[bytes, bytes]) -> Refused | None:
         """Refuse a large body without a usable key before it is read."""
-        try:
-            calls.access_of(self._state, headers)
-        except ApiError as error:
-            return error.status, error.body()
-        return None
+        return calls.refusal_of_key(self._state, headers)
 
     async def _route(self, request: HttpRequest, client: Connection) -> None:
         path = request.path
         if path in COMPLETION_PATHS:
             _require(request, "POST")
-            await self._complete(request, client)
+            call = calls.read_call(self._state, request, path=path, body=request.body)
+            await self._serve(call, client)
         elif path in EXPLAIN_PATHS:
             _require(request, "POST")
             client.respond(200, self._decide(request))
+        elif path in reservations.PATHS:
+            _require(request, "POST")
+            client.respond(*await self.reservations.answer(request))
         elif path == "/v1/models" or path.startswith("/v1/models/"):
             _require(request, "GET")
             client.respond(200, self._models(request))
         else:
-            known = ", ".join((*COMPLETION_PATHS, "/v1/models", *EXPLAIN_PATHS))
-            raise ApiError(404, f"The path {path} is not served here; known are {known}.")
+            await self._serve(passing.read_call(self._state, request), client)
 
-    async def _complete(self, request: HttpRequest, client: Connection) -> None:
-        call = calls.read_call(self._state, request, path=request.path, body=request.body)
+    async def _serve(self, call: Call, client: Connection) -> None:
         try:
             await proxy.serve(self._state, call, client)
         except ApiError as error:
             # Counted with its attempt already.
-            headers = b"x-request-id: %b\r\n" % call.request.id.encode()
-            _respond_error(client, error, headers)
+            _respond_error(client, error, call.request.path, _headers(call))
         except EngineAnswerError as error:
             client.respond(
                 error.answer.status,
                 error.answer.body,
                 content_type=error.answer.headers.get(b"content-type", b"application/json"),
-                headers=b"x-request-id: %b\r\n" % call.request.id.encode(),
+                headers=_headers(call),
             )
 
     def _decide(self, request: HttpRequest) -> bytes:
@@ -91,14 +94,27 @@ class PublicPort:
             allowed = ", ".join(COMPLETION_PATHS)
             raise ApiError(400, f"path must be one of {allowed}.", param="path")
         call = calls.read_call(self._state, request, path=question.path, body=bytes(question.body))
-        decision = call.pool.router.decide(
-            call.request, now=clock.monotonic(), policy=question.policy
-        )
         is_explained = request.path == "/v1/explain"
-        record = decision.record(with_candidates=is_explained)
-        if not is_explained:
-            del record["candidates"]
-        return msgspec.json.encode(record)
+        if (is_explained or question.policy is not None) and not call.key.may_test:
+            # Prices tell of the fleet and its load, and a policy that was asked once is kept.
+            raise ApiError(
+                403,
+                f"To explain and to name a policy is for keys that may test; this key"
+                f" ({call.key.id}) may not.",
+                code="may-not-test",
+            )
+        decision = call.pool.router.decide(
+            call.request,
+            now=clock.monotonic(),
+            policy=question.policy,
+            keep="always" if is_explained else None,
+        )
+        if is_explained:
+            record = record_of(decision)
+            record["explanation"] = explain(record, language=question.language)
+            return msgspec.json.encode(record)
+        told = msgspec.structs.asdict(own_answer(decision, language=question.language))
+        return msgspec.json.encode(told | {"headers": _named(answer_headers(call, decision))})
 
     def _models(self, request: HttpRequest) -> bytes:
         models = {
@@ -112,6 +128,16 @@ class PublicPort:
         if name not in models:
             raise ApiError(404, f"The model `{name}` does not exist.", param="model")
         return msgspec.json.encode(models[name])
+
+
+def _headers(call: Call) -> bytes:
+    return b"x-request-id: %b\r\n%b" % (call.request.id.encode(), limits_headers.lines(call))
+
+
+def _named(lines: bytes) -> dict[str, str]:
+    """Header lines by name."""
+    pairs = (line.split(": ", 1) for line in lines.decode("latin-1").splitlines())
+    return dict(pair for pair in pairs if len(pair) == 2)
 
 
 def _model(pool: LoadedPool, model: ModelSpec) -> dict[str, Any]:
@@ -131,5 +157,5 @@ def _require(request: HttpRequest, method: str) -> None:
         raise ApiError(405, f"{request.path} takes {method} only, not {request.method}.")
 
 
-def _respond_error(client: Connection, error: ApiError, headers: bytes = b"") -> None:
-    client.respond(error.status, error.body(), headers=headers + error.header_lines())
+def _respond_error(client: Connection, error: ApiError, path: str, headers: bytes = b"") -> None:
+    client.respond(error.status, error.body(path), headers=headers + error.header_lines())

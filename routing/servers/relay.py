@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from routing.engines.base import Engine, TokenUsage
+from routing.core.renaming import Renaming
+from routing.engines.base import Engine, TokenUsage, merged_usage
 from routing.servers.http import Connection
 from routing.servers.upstream import Collected, Headers, UpstreamConnection
 
@@ -19,6 +20,7 @@ EVENT_STREAM = b"text/event-stream"
 PARTIAL_EVENT_BYTES = 1024 * 1024
 TOKENS_PER_REPORT = 8
 
+_ENGINE_ERROR = b'data: {"error"'
 _USAGE = re.compile(rb'"usage":\s*\{')
 _NO_CHOICES = re.compile(rb'"choices":\s*\[\s*\]')
 _CACHED = re.compile(rb'("cached_tokens":\s*)(?:\d+|null)')
@@ -31,10 +33,16 @@ class RelayTerms:
     answer_headers: bytes
     hide_usage: bool
     """The client did not ask for the usage event."""
-    cached_tokens: int | None
-    """The prefill engine's own count; `None` leaves the answer's."""
+    cached_tokens: Callable[[], int | None]
+    """The prefill engine's own count, when it is known; `None` leaves the answer's."""
     on_first: Callable[[], None]
     on_tokens: Callable[[int], None]
+    told: Callable[[bytes], bytes] | None = None
+    """Sees whole events last and may change them; `None` leaves them."""
+    renamed: Renaming | None = None
+    """Puts the name that the client asked for back into whole events; `None` leaves them."""
+    is_open: bool = False
+    """The client has the begin of this stream from an earlier attempt."""
 
 
 class Relay(Collected):
@@ -46,13 +54,16 @@ class Relay(Collected):
         """Bytes went to the client, so no other endpoint can be tried."""
         self.events = 0
         """Events seen; about one per token."""
+        self.has_failed = False
+        """The engine itself said in its stream that it failed."""
         self._client = client
         self._engine = engine
         self._terms = terms
         self._is_stream = False
         self._content_type = EVENT_STREAM
         self._partial = b""
-        self._usage_event = b""
+        self._first_usage = self._last_usage = b""
+        """Events: Anthropic tells the prompt in the first one and the output in the last."""
         self._reported = 0
 
     def on_head(self, status: int, headers: Headers, source: UpstreamConnection) -> None:
@@ -71,10 +82,22 @@ class Relay(Collected):
         if not self.streamed:
             self.streamed = True
             self._terms.on_first()
-            self._client.open_stream(
-                200, content_type=self._content_type, headers=self._terms.answer_headers
-            )
-        self._client.send(self._whole_events(data))
+            if not self._terms.is_open:
+                self._client.open_stream(
+                    200, content_type=self._content_type, headers=self.header_lines()
+                )
+        events = self._whole_events(data)
+        if _ENGINE_ERROR in events:
+            self.has_failed = True
+            if self._terms.told:
+                events = events[: events.index(_ENGINE_ERROR)]
+        self._tell(events)
+        if self.has_failed and self._terms.told and self._source:
+            self._source.give_up("ended the stream with an error")
+
+    def header_lines(self) -> bytes:
+        """Header lines of the client's answer."""
+        return self._terms.answer_headers
 
     def on_end(self) -> None:
         super().on_end()
@@ -83,9 +106,14 @@ class Relay(Collected):
     def is_blocked(self) -> bool:
         return self._client.paused
 
+    def leave(self, why: str) -> None:
+        """Give the engine's stream up, if it has begun; whoever waits for it hears `why`."""
+        if self.streamed and self._source:
+            self._source.give_up(why)
+
     def finish(self) -> None:
         """End the client's stream as a whole one."""
-        self._client.send(self._partial)
+        self._tell(self._partial)
         self._client.close_stream()
 
     def fail(self, event: bytes) -> None:
@@ -95,12 +123,18 @@ class Relay(Collected):
 
     def usage(self) -> TokenUsage | None:
         """Token counts of the last event that had any; `None` when the stream had none."""
-        if not self._usage_event:
+        if not self._last_usage:
             return None
-        data = b"".join(
-            line[5:] for line in self._usage_event.splitlines() if line.startswith(b"data:")
+        first, last = (
+            self._engine.usage(event_data(event)) for event in (self._first_usage, self._last_usage)
         )
-        return self._engine.usage(data)
+        return merged_usage(first, last)
+
+    def _tell(self, events: bytes) -> None:
+        told, renamed = self._terms.told, self._terms.renamed
+        if told and events:
+            events = told(events)
+        self._client.send(renamed.answer(events) if renamed else events)
 
     def _whole_events(self, data: bytes) -> bytes:
         """Cut after the last whole event and keep the rest for the next part."""
@@ -127,7 +161,8 @@ class Relay(Collected):
         for event in data.split(separator):
             shown = event
             if _USAGE.search(event):
-                self._usage_event = event
+                self._first_usage = self._first_usage or event
+                self._last_usage = event
                 shown = self._corrected(event)
                 if self._terms.hide_usage and _NO_CHOICES.search(event):
                     continue
@@ -135,8 +170,13 @@ class Relay(Collected):
         return separator.join(kept)
 
     def _corrected(self, event: bytes) -> bytes:
-        cached = self._terms.cached_tokens
+        cached = self._terms.cached_tokens()
         return event if cached is None else with_cached_tokens(event, cached)
+
+
+def event_data(event: bytes) -> bytes:
+    """What an event says, without its field names."""
+    return b"".join(line[5:] for line in event.splitlines() if line.startswith(b"data:"))
 
 
 def _end_of_last_event(data: bytes) -> int:

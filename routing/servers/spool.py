@@ -23,6 +23,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -72,6 +73,16 @@ class SpoolState:
     dropped_events: int
 
 
+class UsageSink(Protocol):
+    """Where a process that serves requests puts its usage."""
+
+    def append(self, event: UsageEvent) -> None:
+        """Keep an event; it gets its sequence number where it is written."""
+
+    def state(self) -> SpoolState:
+        """See SpoolState."""
+
+
 class UsageSpool:
     """One writer per folder; the folder must be locked by the caller."""
 
@@ -109,7 +120,7 @@ class UsageSpool:
     # Writing.
 
     def append(self, event: UsageEvent) -> None:
-        """Give an event its sequence number and keep it. `event.sequence` is ignored."""
+        """Keep an event, which nobody else may hold on to; it gets its sequence number here."""
         if len(self._unwritten) >= MAX_BUFFERED_EVENTS:
             self.write()
         self._unwritten.append(event)
@@ -158,19 +169,17 @@ class UsageSpool:
         logger.error("The usage spool dropped %d events: %s", len(events), reason)
 
     def _write_open(self, events: list[UsageEvent]) -> None:
-        last = self._last_sequence
-        numbered = [
-            msgspec.structs.replace(event, sequence=last + offset)
-            for offset, event in enumerate(events, start=1)
-        ]
+        # Nobody else has the events, and a copy of each would cost more than writing it.
+        for sequence, event in enumerate(events, start=self._last_sequence + 1):
+            msgspec.structs.force_setattr(event, "sequence", sequence)
         try:
-            append_bytes(self._open_path, msgspec.json.Encoder().encode_lines(numbered))
+            append_bytes(self._open_path, msgspec.json.Encoder().encode_lines(events))
         except OSError as error:
             self._drop(events, f"{error}.")
             return
         if not self._open:
             self._open_since = clock.monotonic()
-        self._open += numbered
+        self._open += events
 
     @property
     def _last_sequence(self) -> int:

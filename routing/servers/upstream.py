@@ -7,11 +7,12 @@ breaker and a bill each need another of them.
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 from typing import Literal, Protocol, cast
-from urllib.parse import urlsplit
 
 import httptools
+import msgspec
+
+from routing.servers.origin import Origin
 
 FailureKind = Literal["connect", "status", "timeout", "stall", "kv_transfer"]
 Headers = dict[bytes, bytes]
@@ -37,26 +38,7 @@ class ClientBlockedError(UpstreamError):
     """The client stopped reading for too long; the engine is innocent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where an engine listens."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def of(cls, url: str) -> "Origin":
-        """Read `http://host[:port]`."""
-        parts = urlsplit(url)
-        return cls(parts.hostname or "", parts.port or 80)
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deadlines:
+class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that an exchange waits for each thing."""
 
     connect: float
@@ -93,12 +75,15 @@ class UpstreamConnection(asyncio.Protocol):
         self.on_body = self._parts.append
         self._done: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._look_at = 0.0
+        """When the timer rings; it outlives exchanges, because most end long before it."""
         self._paused = False
         self.idle_since = 0.0
         self.closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
+        self._parser = httptools.HttpResponseParser(self)
 
     def exchange(
         self, message: bytes, receiver: Receiver, deadlines: Deadlines
@@ -106,16 +91,13 @@ class UpstreamConnection(asyncio.Protocol):
         """Send a request; the future ends with the answer, or with an UpstreamError."""
         self._receiver = receiver
         self._deadlines = deadlines
-        self._parser = httptools.HttpResponseParser(self)
         self._status = 0
         self._headers: Headers = {}
         self._complete = self._touched = self._body_begun = self._reusable = False
         self._head_bytes = 0
         self._last_at = self._loop.time()
         self._done = self._loop.create_future()
-        self._timer = self._loop.call_later(
-            min(deadlines.first_byte, deadlines.stall), self._check_silence
-        )
+        self._look(self._last_at + min(deadlines.first_byte, deadlines.stall))
         self.transport.write(message)
         return self._done
 
@@ -128,9 +110,15 @@ class UpstreamConnection(asyncio.Protocol):
         """End the exchange because its answer is longer than the receiver can hold."""
         self._fail(UpstreamError("status", f"{self.origin} answered over {limit_bytes} bytes."))
 
+    def give_up(self, why: str) -> None:
+        """End the exchange as failed, because of what the engine said in its answer."""
+        self._fail(UpstreamError("status", f"{self.origin} {why}."))
+
     def abort(self) -> None:
-        """Cut the connection at once, which frees the engine; nobody is told."""
-        self._done = None
+        """Cut the connection at once, which frees the engine; whoever waits is not told."""
+        if self._done:
+            self._done = None
+            self._receiver.on_end()
         self._stop_timer()
         self.closed = True
         self.transport.abort()
@@ -169,11 +157,13 @@ class UpstreamConnection(asyncio.Protocol):
             return
         if self._parts:
             self._deliver()
-        if self._complete:
+        if self._complete and self._done:
             self._finish(reusable=self._reusable)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
+        del self._parser  # It holds methods of this connection: a ring.
+        self._stop_timer()
         self._pool.forget(self)
         if self._done is None:
             return
@@ -221,7 +211,6 @@ class UpstreamConnection(asyncio.Protocol):
 
     def _finish(self, *, reusable: bool) -> None:
         done, self._done = self._done, None
-        self._stop_timer()
         self._receiver.on_end()
         self.resume_reading()
         if reusable and not self.closed:
@@ -234,8 +223,6 @@ class UpstreamConnection(asyncio.Protocol):
 
     def _fail(self, error: UpstreamError) -> None:
         done = self._done
-        if done:
-            self._receiver.on_end()
         self.abort()
         if done and not done.done():
             done.set_exception(error)
@@ -245,14 +232,23 @@ class UpstreamConnection(asyncio.Protocol):
             self._timer.cancel()
             self._timer = None
 
+    def _look(self, at: float) -> None:
+        """Look for silence at this time of the loop, or before."""
+        if self._timer is None or at < self._look_at:
+            self._stop_timer()
+            self._look_at = at
+            self._timer = self._loop.call_at(at, self._check_silence)
+
     def _check_silence(self) -> None:
         """Runs seldom; each byte only moves `_last_at`, which is cheaper than a timer per event."""
+        self._timer = None
+        if self._done is None:
+            return
         limit = self._deadlines.stall if self._body_begun else self._deadlines.first_byte
-        left = self._last_at + limit - self._loop.time()
+        now = self._loop.time()
+        left = self._last_at + limit - now
         if left > 0:
-            self._timer = self._loop.call_later(
-                min(left, self._deadlines.stall), self._check_silence
-            )
+            self._look(now + min(left, self._deadlines.stall))
         elif self._receiver.is_blocked():
             self._fail(ClientBlockedError("stall", "The client stopped reading."))
         elif self._body_begun:
@@ -269,6 +265,7 @@ class UpstreamPool:
         self._idle_seconds = idle_seconds
         self._idle_per_origin = idle_per_origin
         self._idle: dict[Origin, deque[UpstreamConnection]] = {}
+        self._sweep_at = 0.0
 
     async def run(
         self, origin: Origin, message: bytes, receiver: Receiver, deadlines: Deadlines
@@ -290,9 +287,14 @@ class UpstreamPool:
     def keep(self, connection: UpstreamConnection) -> None:
         """Take a connection back after an answer."""
         connection.idle_since = asyncio.get_running_loop().time()
-        kept = self._idle.setdefault(connection.origin, deque())
+        kept = self._idle.get(connection.origin)
+        if kept is None:
+            kept = self._idle[connection.origin] = deque()
         kept.append(connection)
-        self._close_aged(kept, connection.idle_since)
+        if len(kept) > self._idle_per_origin:
+            kept.popleft().abort()
+        if connection.idle_since >= self._sweep_at:
+            self._sweep(connection.idle_since)
 
     def forget(self, connection: UpstreamConnection) -> None:
         """Drop a connection that the engine closed."""
@@ -309,18 +311,25 @@ class UpstreamPool:
             while kept:
                 kept.pop().abort()
 
-    def _close_aged(self, kept: deque[UpstreamConnection], now: float) -> None:
-        while kept and (
-            len(kept) > self._idle_per_origin or now - kept[0].idle_since > self._idle_seconds
-        ):
-            kept.popleft().abort()
+    def _sweep(self, now: float) -> None:
+        """Close what nobody needed for long; looked at a few times within that time."""
+        self._sweep_at = now + self._idle_seconds / 4
+        for kept in self._idle.values():
+            while kept and now - kept[0].idle_since > self._idle_seconds:
+                kept.popleft().abort()
 
     def _take(self, origin: Origin) -> UpstreamConnection | None:
         kept = self._idle.get(origin)
         if not kept:
             return None
-        self._close_aged(kept, asyncio.get_running_loop().time())
-        return kept.pop() if kept else None
+        connection = kept.pop()
+        if asyncio.get_running_loop().time() - connection.idle_since <= self._idle_seconds:
+            return connection
+        # So are all others: the newest one was on top.
+        connection.abort()
+        while kept:
+            kept.pop().abort()
+        return None
 
     async def _connect(self, origin: Origin, seconds: float) -> UpstreamConnection:
         loop = asyncio.get_running_loop()
@@ -350,6 +359,9 @@ class UpstreamPool:
         except asyncio.CancelledError:
             connection.abandon(done)
             raise
+        finally:
+            # It keeps its error, whose traceback keeps this frame: a ring.
+            del done
 
 
 class Collected:

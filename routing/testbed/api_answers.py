@@ -47,6 +47,7 @@ class Answer:
         *,
         created: int,
     ) -> None:
+        self._index = sequence.choice
         self._prompt = prompt
         self._sequence = sequence
         self._model = style.model
@@ -74,7 +75,7 @@ class Answer:
             "object": "chat.completion" if prompt.chat else "text_completion",
             "created": self._created,
             "model": self._model,
-            "choices": [self._choice()],
+            "choices": [self.choice()],
             "service_tier": None,
             "system_fingerprint": self._fingerprint,
             "usage": counts,
@@ -85,7 +86,7 @@ class Answer:
         document |= {"kv_transfer_params": transfer, "ec_transfer_params": None, "metrics": None}
         return document
 
-    def token_chunk(self) -> bytes:
+    def token_chunk(self, _: Sequence) -> bytes:
         """The stream's bytes for the token that the sequence emitted last; empty when kept back.
 
         With an interval of n the first token is sent at once, then n together, as vLLM does.
@@ -93,6 +94,12 @@ class Answer:
         sequence = self._sequence
         if self._fast and sequence.finish_reason is None and sequence.output > 1:
             return self._fast_head + tk.PIECES[sequence.piece] + self._fast_tail
+        data = self.events()
+        return data if sequence.finish_reason is None else data + self.closing()
+
+    def events(self) -> bytes:
+        """As `token_chunk`, without the end of the stream."""
+        sequence = self._sequence
         self._unsent.append(sequence.piece)
         due = sequence.output == 1 or len(self._unsent) >= self._interval
         if sequence.finish_reason is None and not due:
@@ -100,36 +107,34 @@ class Answer:
         opening = b""
         if sequence.output == 1 and self._prompt.chat:
             opening = self._role_chunk()
-        data = opening + chunk(self._token_event())
-        if sequence.finish_reason is None:
-            return data
-        return data + self._closing()
+        return opening + chunk(self._token_event())
 
     def _prompt_ids(self) -> list[int] | None:
         if not self._prompt.return_token_ids:
             return None
         return self._sequence.tokens[: self._sequence.prompt_tokens].tolist()
 
-    def _closing(self) -> bytes:
+    def closing(self, counts: dict[str, Any] | None = None) -> bytes:
+        """The end of the stream; `counts` are the usage, where it is that of several answers."""
         end = chunk(b"data: [DONE]\n\n") + LAST_CHUNK
         if not self._prompt.include_usage:
             return end
         event = self._event([]) | {
-            "usage": usage(self._sequence, details=self._details),
+            "usage": counts or usage(self._sequence, details=self._details),
             "system_fingerprint": self._fingerprint,
         }
-        return chunk(_sse(event)) + end
+        return chunk(sse(event)) + end
 
     def _role_chunk(self) -> bytes:
         choice = {
-            "index": 0,
+            "index": self._index,
             "delta": {"role": "assistant", "content": ""},
             "logprobs": None,
             "finish_reason": None,
         }
         ids = self._prompt_ids()
         event = self._event([choice]) | {"prompt_token_ids": ids, "prompt_text": None}
-        return chunk(_sse(self._with_usage(event, tokens=0)))
+        return chunk(sse(self._with_usage(event, tokens=0)))
 
     def _token_event(self) -> bytes:
         sequence = self._sequence
@@ -140,7 +145,7 @@ class Answer:
             choice["token_ids"] = [tk.PIECE_IDS[piece] for piece in pieces]
             if sequence.output == 1 and not self._prompt.chat:
                 choice["prompt_token_ids"] = self._prompt_ids()
-        return _sse(self._with_usage(self._event([choice]), tokens=sequence.output))
+        return sse(self._with_usage(self._event([choice]), tokens=sequence.output))
 
     def _with_usage(self, event: dict[str, Any], *, tokens: int) -> dict[str, Any]:
         if self._prompt.continuous_usage:
@@ -160,7 +165,7 @@ class Answer:
         }
 
     def _stream_choice(self, text: str, finish_reason: str | None) -> dict[str, Any]:
-        choice: dict[str, Any] = {"index": 0}
+        choice: dict[str, Any] = {"index": self._index}
         if self._prompt.chat:
             choice |= {"delta": {"content": text}, "logprobs": None, "finish_reason": finish_reason}
             if finish_reason is not None:
@@ -177,11 +182,12 @@ class Answer:
 
     def _frame(self) -> tuple[bytes, bytes]:
         """What stands before and after the text in an ordinary chunk."""
-        event = _sse(self._event([self._stream_choice("\0", None)]))
+        event = sse(self._event([self._stream_choice("\0", None)]))
         head, tail = event.split(b"\\u0000")
         return head, tail
 
-    def _choice(self) -> dict[str, Any]:
+    def choice(self) -> dict[str, Any]:
+        """The answer as one of `choices`."""
         sequence, prompt = self._sequence, self._prompt
         answer = sequence.tokens[sequence.prompt_tokens :].tolist()
         ids = answer if prompt.return_token_ids else None
@@ -202,11 +208,12 @@ class Answer:
                 "function_call": None,
                 "reasoning": None,
             }
-            return {"index": 0, "message": message} | common | {"routed_experts": None}
+            return {"index": self._index, "message": message} | common | {"routed_experts": None}
         prompt_ids = self._prompt_ids()
         more = {"prompt_logprobs": None, "prompt_token_ids": prompt_ids, "routed_experts": None}
-        return {"index": 0, "text": text} | common | more
+        return {"index": self._index, "text": text} | common | more
 
 
-def _sse(event: Mapping[str, Any]) -> bytes:
+def sse(event: Mapping[str, Any]) -> bytes:
+    """An event without a name."""
     return b"data: " + orjson.dumps(event) + b"\n\n"

@@ -18,6 +18,8 @@ MAX_STEPS_AT_ONCE = 64
 
 Publish = Callable[[list[dict[str, Any]]], None]
 StartPull = Callable[[Sequence], None]
+OnGone = Callable[[bool], None]
+"""Told once when held blocks are free again: whether they were fetched."""
 
 
 def _no_events(_: list[dict[str, Any]]) -> None:
@@ -45,6 +47,7 @@ class EngineDriver:
         self._hold_timer: asyncio.TimerHandle | None = None
         self._step_ends = 0.0
         self._delayed: set[Sequence] = set()
+        self._on_gone: dict[str, OnGone] = {}
 
     @property
     def now(self) -> float:
@@ -75,8 +78,12 @@ class EngineDriver:
             self.model.pull_finished(sequence, arrived=arrived)
         self._wake()
 
-    def hold(self, request_id: str, sequence: Sequence, seconds: float) -> list[int]:
+    def hold(
+        self, request_id: str, sequence: Sequence, seconds: float, on_gone: OnGone | None = None
+    ) -> list[int]:
         """Keep the blocks of a finished prefill for `seconds`; their ids."""
+        if on_gone is not None:
+            self._on_gone[request_id] = on_gone
         expires = self._loop.time() + seconds
         blocks = self.model.hold(request_id, sequence, expires=expires)
         if self._hold_timer is None:
@@ -86,8 +93,20 @@ class EngineDriver:
     def release(self, request_id: str) -> bool:
         """A decode engine has pulled the blocks."""
         released = self.model.release(request_id)
+        self._tell_gone(request_id, fetched=released)
         self._wake()
         return released
+
+    def drop(self, request_id: str) -> None:
+        """Nobody will fetch the blocks, and nobody waits for that."""
+        self._on_gone.pop(request_id, None)
+        if request_id in self.model.held:
+            self.release(request_id)
+
+    def _tell_gone(self, request_id: str, *, fetched: bool) -> None:
+        on_gone = self._on_gone.pop(request_id, None)
+        if on_gone is not None:
+            on_gone(fetched)
 
     def reset_cache(self) -> None:
         """Forget cached blocks. Subscribers hear of it with the next step, as from vLLM."""
@@ -148,6 +167,8 @@ class EngineDriver:
     def _expire(self) -> None:
         now = self._loop.time()
         self.model.expire_holds(now)
+        for request_id in [key for key in self._on_gone if key not in self.model.held]:
+            self._tell_gone(request_id, fetched=False)
         held = self.model.held.values()
         following = min((hold.expires for hold in held), default=None)
         self._hold_timer = None

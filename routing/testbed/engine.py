@@ -3,6 +3,7 @@
     python -m routing.testbed.engine --model granite-4.1-8b --accelerator amd-mi325x --role both
 
 Prints one JSON line when it listens. SIGTERM: no further requests, two seconds for those under way.
+SIGUSR1: the publisher of KV events starts anew.
 """
 
 import argparse
@@ -17,14 +18,15 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from routing.simulator.profiles import ProfileError
 from routing.testbed.api import EngineApi
 from routing.testbed.driver import EngineDriver
 from routing.testbed.events import EventLog
 from routing.testbed.http import Server
 from routing.testbed.nixl import Link, Puller, SideChannel
-from routing.testbed.profiles import ProfileError
 from routing.testbed.scheduler import EngineModel
 from routing.testbed.settings import (
+    FLAVORS,
     LOAD_FAILURE_POLICIES,
     ROLES,
     EngineSettings,
@@ -61,7 +63,8 @@ class Engine:
         self._puller = Puller(
             link=link,
             kv_bytes_per_token=profile.kv_bytes_per_token,
-            fail_on_loss=settings.kv_load_failure_policy == "fail",
+            # SGLang has no other answer to KV that did not come.
+            fail_on_loss=settings.kv_load_failure_policy == "fail" or settings.flavor == "sglang",
         )
         self.publisher = self._publisher()
         self._driver = EngineDriver(
@@ -97,6 +100,11 @@ class Engine:
             self._driver.stop()
         if self.publisher is not None:
             self.publisher.stop()
+
+    def restart_publisher(self) -> None:
+        """As when only the sender of cache events fails: SIGUSR1 does it."""
+        if self.publisher is not None:
+            self.publisher.restart()
 
     def ready_line(self) -> str:
         """What is printed when the engine listens."""
@@ -160,6 +168,7 @@ async def _serve(engine: Engine) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
+    loop.add_signal_handler(signal.SIGUSR1, engine.restart_publisher)
     await engine.start()
     # What exists by now lives as long as the process: leave it out of every collection.
     gc.collect()
@@ -172,6 +181,7 @@ async def _serve(engine: Engine) -> None:
 def _settings(options: argparse.Namespace) -> EngineSettings:
     values = vars(options)
     values["engine_id"] = values["engine_id"] or str(uuid.uuid4())
+    values["adapters"] = tuple(values["adapters"])
     return EngineSettings(**values)
 
 
@@ -183,6 +193,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", required=True, help="name of the model; must be in profiles.yaml")
     add("--accelerator", required=True, help="accelerator class; must be in profiles.yaml")
     add("--role", choices=ROLES, default="both", help="part in a prefill/decode pair")
+    add("--flavor", choices=FLAVORS, default="vllm", help="engine whose metrics and pairs it has")
     add("--engine-id", default="", help="NIXL engine id; made up when absent")
     add("--speed", type=float, default=1.0, help="model seconds per second")
     add("--slowdown", type=float, default=1.0, help="times slower than its class")
@@ -197,6 +208,7 @@ def _add_sizes(parser: argparse.ArgumentParser) -> None:
     add("--kv-tokens", type=int, help="KV cache size; the profile's when absent")
     add("--max-num-seqs", type=int, default=256, help="sequences in a batch")
     add("--max-num-batched-tokens", type=int, help="tokens in a step")
+    add("--lora", action="append", default=[], dest="adapters", help="name of a loaded adapter")
     add("--stream-interval", type=int, default=1, help="tokens per event of a stream")
     add("--max-model-len", type=int, help="longest prompt plus answer")
 

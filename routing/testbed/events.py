@@ -15,6 +15,7 @@ class EventLog:
 
     def __init__(self) -> None:
         self._events: list[dict[str, Any]] = []
+        self._adapters: dict[str, int] = {}
 
     def take(self) -> list[dict[str, Any]]:
         """The events so far, in order; the log is empty afterwards."""
@@ -40,12 +41,17 @@ class EventLog:
         """The whole cache was dropped. What was stored before in the same step is void."""
         self._events = [{"type": "AllBlocksCleared"}]
 
+    def _adapter_id(self, name: str) -> int:
+        """Counted from 1 in the order in which adapters were used."""
+        return self._adapters.setdefault(name, len(self._adapters) + 1)
+
     def _stored_run(self, sequence: "Sequence", run: Items[int], block_size: int) -> None:
         first, last = run[0], run[-1]
-        # A cache salt stands on the first block of a chain only.
-        extra: list[list[str] | None] = [None] * len(run)
+        # An adapter stands on every block, a cache salt on the first of a chain only.
+        adapter = sequence.adapter
+        extra = [None if adapter is None else [adapter] for _ in run]
         if first == 0 and sequence.salt is not None:
-            extra[0] = [sequence.salt]
+            extra[0] = [*(extra[0] or []), sequence.salt]
         self._events.append(
             {
                 "type": "BlockStored",
@@ -53,9 +59,9 @@ class EventLog:
                 "parent_block_hash": sequence.keys[first - 1] if first else None,
                 "token_ids": sequence.tokens[first * block_size : (last + 1) * block_size].tolist(),
                 "block_size": block_size,
-                "lora_id": None,
+                "lora_id": None if adapter is None else self._adapter_id(adapter),
                 "medium": MEDIUM,
-                "lora_name": None,
+                "lora_name": adapter,
                 "extra_keys": extra,
                 "group_idx": 0,
                 "kv_cache_spec_kind": "full_attention",

@@ -69,6 +69,11 @@ class Exchange:
         """Send bytes of the answer as they are."""
         self._connection.write(data)
 
+    def cut(self) -> None:
+        """Break a begun answer off; the client sees that it is not whole."""
+        self.on_abort = None
+        self._connection.cut()
+
     def end(self) -> None:
         """The answer is complete; the next request of the connection is served."""
         self.on_abort = None
@@ -135,6 +140,11 @@ class Connection(asyncio.Protocol):
         """Close when everything was sent."""
         if self._transport is not None:
             self._transport.close()
+
+    def cut(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def shut_down(self) -> None:
         """Take no further request; close now or when the answer under way ends."""

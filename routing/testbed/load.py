@@ -28,7 +28,7 @@ from routing.testbed.load_plan import (
     arrival_times,
     request_body,
 )
-from routing.testbed.load_report import LoadProgress, LoadReport, Outcome, summarize
+from routing.testbed.load_report import LoadProgress, LoadReport, Outcome, Targets, summarize
 
 CONNECT_SECONDS = 2.0
 PROGRESS_SECONDS = 1.0
@@ -39,20 +39,32 @@ Progress = Callable[[LoadProgress], None]
 
 
 async def run_load(
-    spec: LoadSpec, *, progress: Progress | None = None, stop: asyncio.Event | None = None
+    spec: LoadSpec,
+    *,
+    progress: Progress | None = None,
+    stop: asyncio.Event | None = None,
+    ended: Callable[[Outcome], None] | None = None,
 ) -> LoadReport:
     """Send the load and wait for all answers; `stop` ends the sending early.
 
-    `progress` is called about once a second and at the end. Raises LoadSpecError.
+    `progress` is called about once a second and at the end, `ended` with each request that was
+    sent. Raises LoadSpecError.
     """
     spec.check()
     run = _Run(spec, progress=progress, stop=stop or asyncio.Event())
+    if ended:
+        run.ended = ended
     return await run.run()
+
+
+def _nobody(outcome: Outcome) -> None:
+    """Nobody wants to know."""
 
 
 class _Run:
     def __init__(self, spec: LoadSpec, *, progress: Progress | None, stop: asyncio.Event) -> None:
         self._spec = spec
+        self.ended: Callable[[Outcome], None] = _nobody
         self._progress = progress
         self._stop = stop
         self._loop = asyncio.get_running_loop()
@@ -83,6 +95,7 @@ class _Run:
             self._outcomes,
             max_send_lag_seconds=self._lag,
             forgotten=self._sent - len(self._outcomes),
+            targets=_targets(self._spec),
         )
 
     async def _send_all(self) -> None:
@@ -122,6 +135,7 @@ class _Run:
         self._ok += outcome.ok
         self._failed += not outcome.ok
         self._retried += outcome.retried
+        self.ended(outcome)
 
     async def _post(self, outcome: Outcome, body: bytes) -> Reply:
         request_id = f"load-{self._spec.seed}-{outcome.index}"
@@ -170,6 +184,12 @@ class _Run:
                 retried_on_other_router=self._retried,
             )
         )
+
+
+def _targets(spec: LoadSpec) -> Targets | None:
+    if spec.slo_ttft_seconds is None and spec.slo_tpot_seconds is None:
+        return None
+    return Targets(spec.slo_ttft_seconds, spec.slo_tpot_seconds)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -253,6 +273,8 @@ def _add_shape(parser: argparse.ArgumentParser) -> None:
     add("--question-tokens", type=int, default=1200, help="length of a question")
     add("--output-tokens", type=int, default=150, help="length of an answer")
     add("--seed", type=int, default=7, help="same seed, same bytes at the same times")
+    add("--slo-ttft", dest="slo_ttft_seconds", type=float, help="target of goodput, seconds")
+    add("--slo-tpot", dest="slo_tpot_seconds", type=float, help="target of goodput, seconds")
     add("--max-in-flight", type=int, default=4096, help="bound on open requests")
 
 

@@ -48,6 +48,9 @@ class LoadSpec:
     api: Api = "chat"
     arrivals: Arrivals = "poisson"
     timeout_seconds: float = 300.0
+    slo_ttft_seconds: float | None = None
+    slo_tpot_seconds: float | None = None
+    """Targets for the goodput of the report."""
     max_in_flight: int = 4096
     """Requests over this are counted as failed instead of being sent."""
 

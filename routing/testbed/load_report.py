@@ -90,6 +90,10 @@ class LoadReport:
     e2e_seconds: Spread
     max_send_lag_seconds: float
     """How late the generator itself was at worst; large values void the run."""
+    within_slo: int | None = None
+    """Requests whose first token and token rate met the targets; None without targets."""
+    goodput_per_second: float | None = None
+    """The same, per second of the run."""
     forgotten: int = 0
     """Older requests that no figure here covers, because a long run keeps only its latest."""
     failures_by_reason: dict[str, int] = field(default_factory=dict)
@@ -99,8 +103,30 @@ class LoadReport:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What a request has to meet to count as goodput; seconds, None asks for nothing."""
+
+    ttft_seconds: float | None = None
+    tpot_seconds: float | None = None
+
+    def met_by(self, outcome: Outcome) -> bool:
+        """Whether a successful request met them; what was not measured did not."""
+        return _at_most(outcome.ttft, self.ttft_seconds) and (
+            outcome.completion_tokens == 1 or _at_most(outcome.tpot, self.tpot_seconds)
+        )
+
+
+def _at_most(value: float | None, target: float | None) -> bool:
+    return target is None or (value is not None and value <= target)
+
+
 def summarize(
-    outcomes: Iterable[Outcome], *, max_send_lag_seconds: float, forgotten: int = 0
+    outcomes: Iterable[Outcome],
+    *,
+    max_send_lag_seconds: float,
+    forgotten: int = 0,
+    targets: Targets | None = None,
 ) -> LoadReport:
     """Figures over all outcomes of a run. Requests that never ended count as failed."""
     outcomes = list(outcomes)
@@ -112,6 +138,7 @@ def summarize(
     cached = _total(outcome.cached_tokens for outcome in counted)
     asked = _total(outcome.prompt_tokens for outcome in counted)
     seconds = _duration(good)
+    within = None if targets is None else sum(targets.met_by(outcome) for outcome in good)
     return LoadReport(
         sent=len(outcomes),
         ok=len(good),
@@ -127,6 +154,8 @@ def summarize(
         tpot_seconds=spread(outcome.tpot for outcome in good),
         e2e_seconds=spread(outcome.e2e for outcome in good),
         max_send_lag_seconds=max_send_lag_seconds,
+        within_slo=within,
+        goodput_per_second=within / seconds if within is not None and seconds else None,
         forgotten=forgotten,
         failures_by_reason=dict(sorted(reasons.items())),
     )

@@ -1,5 +1,8 @@
 """Hand-over of KV between simulated engines, in the shape of vLLM's NIXL connector.
 
+SGLang's engines use the same channel as their bootstrap server: what they ask for is a room, in
+which the prompt may not be yet.
+
 P's side channel is a small TCP service that speaks JSON lines: `pull` asks whether the blocks are
 held and how fast the link is, `done` frees them. D waits for the bytes at the rate of the slower
 end. Every simulated engine declares host-staged transport, which is in the profile's rate.
@@ -20,6 +23,9 @@ log = logging.getLogger(__name__)
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 2.0
 MAX_LINE_BYTES = 4096
+ANY_LIFE = ""
+"""Engine id of a room: it is drawn anew for each prompt, so no later life knows it."""
+WAIT_PAUSE_SECONDS = 0.005
 
 
 class PullError(Exception):
@@ -75,7 +81,7 @@ class SideChannel:
             kind, request_id = message["kind"], message["request_id"]
         except (orjson.JSONDecodeError, TypeError, KeyError):
             return {"ok": False, "reason": "A message is a JSON object with kind and request_id."}
-        if message.get("engine_id") != self._engine_id:
+        if message.get("engine_id") not in (self._engine_id, ANY_LIFE):
             return {"ok": False, "reason": "This is another engine, or a later life of that one."}
         if kind == "done":
             return {"ok": self._driver.release(request_id)}
@@ -135,7 +141,7 @@ class Puller:
                 remote.host, remote.port, limit=MAX_LINE_BYTES
             )
         try:
-            answer = await _ask(reader, writer, "pull", remote)
+            answer = await _wait(reader, writer, remote)
             posted = loop.time() - began
             wanted = remote.tokens - sequence.local_hit
             if answer["tokens"] < remote.tokens:
@@ -157,6 +163,21 @@ class Puller:
         rate = min(self._link.bytes_per_second, float(peer["bytes_per_second"]))
         setup = max(self._link.setup_seconds, float(peer["setup_seconds"]))
         return setup + size / rate
+
+
+async def _wait(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, remote: RemoteKv
+) -> dict[str, Any]:
+    """Ask until the prompt is computed, as long as the other end may need for it."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + remote.wait_seconds
+    while True:
+        try:
+            return await _ask(reader, writer, "pull", remote)
+        except PullError:
+            if loop.time() >= until:
+                raise
+        await asyncio.sleep(WAIT_PAUSE_SECONDS)
 
 
 async def _ask(

@@ -11,6 +11,7 @@ import zmq
 BUFFER_STEPS = 10_000
 HIGH_WATER_MARK = 100_000
 END = b"\xff" * 8
+BIND_ATTEMPTS, BIND_PAUSE_SECONDS = 50, 0.01
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -21,17 +22,25 @@ class KvPublisher:
     def __init__(self, host: str, *, port: int, replay_port: int, topic: str) -> None:
         self._host = host
         self.topic = topic
-        self._sequence = 0
-        self._buffer: deque[tuple[bytes, bytes]] = deque(maxlen=BUFFER_STEPS)
         self._context = zmq.Context()
         self._context.linger = 0
+        self._loop = asyncio.get_running_loop()
+        self._open(port, replay_port)
+
+    def _open(self, port: int, replay_port: int) -> None:
+        self._sequence = 0
+        self._buffer: deque[tuple[bytes, bytes]] = deque(maxlen=BUFFER_STEPS)
         self._pub = self._context.socket(zmq.PUB)
         self._pub.set_hwm(HIGH_WATER_MARK)
         self._router = self._context.socket(zmq.ROUTER)
         self.port = self._bind(self._pub, port)
         self.replay_port = self._bind(self._router, replay_port)
-        self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._router.FD, self._answer_replays)
+
+    def restart(self) -> None:
+        """Begin a life at the same ports: numbers from 0, nothing to replay; the cache stays."""
+        self._close()
+        self._open(self.port, self.replay_port)
 
     def publish(self, events: list[dict[str, Any]]) -> None:
         """Send one batch; a slow subscriber loses batches, the engine never waits."""
@@ -57,13 +66,17 @@ class KvPublisher:
 
     def stop(self) -> None:
         """Close both sockets."""
-        self._loop.remove_reader(self._router.FD)
-        self._pub.close()
-        self._router.close()
+        self._close()
         self._context.term()
 
+    def _close(self) -> None:
+        self._loop.remove_reader(self._router.FD)
+        # Ports are free again once both are closed, which happens in another thread.
+        self._pub.close()
+        self._router.close()
+
     def _bind(self, socket: "zmq.Socket[bytes]", port: int) -> int:
-        socket.bind(f"tcp://{self._host}:{port or '*'}")
+        _bind_when_free(socket, f"tcp://{self._host}:{port or '*'}")
         address = cast("bytes", socket.LAST_ENDPOINT).decode()
         return int(address.rpartition(":")[2])
 
@@ -86,4 +99,17 @@ class KvPublisher:
             self._router.send_multipart([client, b"", topic, number, payload], zmq.NOBLOCK)
         except zmq.Again:
             # A client that does not read loses the rest; it notices the missing end.
+            return
+
+
+def _bind_when_free(socket: "zmq.Socket[bytes]", address: str) -> None:
+    """A port of our own that was just closed is released a moment later."""
+    for attempt in range(BIND_ATTEMPTS):
+        try:
+            socket.bind(address)
+        except zmq.ZMQError as error:
+            if error.errno != zmq.EADDRINUSE or attempt == BIND_ATTEMPTS - 1:
+                raise
+            time.sleep(BIND_PAUSE_SECONDS)
+        else:
             return

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import xxhash
 
+from routing.simulator.profiles import Profile
 from routing.testbed import cache, events
-from routing.testbed.profiles import Profile
 from routing.testbed.sequence import Sequence, State
 from routing.testbed.stats import Stats
 
@@ -296,10 +296,11 @@ class EngineModel:
     def _first_token(self, sequence: Sequence, now: float) -> None:
         """A prompt (or, after a preemption, prompt and answer) is computed: emit a token."""
         stats = self.stats
-        stats.generation += 1
         self.prefilling.remove(sequence)
         sequence.state = State.DECODING
-        sequence.emit()
+        if sequence.max_output:
+            stats.generation += 1
+            sequence.emit()
         self.decoding.append(sequence)
         self._context += len(sequence.tokens)
         if sequence.computed % self.limits.block_size == 0:

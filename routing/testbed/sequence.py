@@ -28,6 +28,8 @@ class RemoteKv:
     host: str
     port: int
     tokens: int
+    wait_seconds: float = 0.0
+    """How long the other engine may still compute it; 0 when it said that it is done."""
 
 
 def _nobody(_: "Sequence") -> None:
@@ -47,6 +49,10 @@ class Sequence:
     max_output: int
     arrived: float
     min_output: int = 0
+    adapter: str | None = None
+    """LoRA adapter that computes it."""
+    choice: int = 0
+    """Which of several answers to the same prompt it is; each has other words."""
     ignore_eos: bool = False
     hold: bool = False
     """Keep the blocks for a decode engine after the end (`do_remote_decode`)."""
@@ -55,6 +61,8 @@ class Sequence:
 
     prompt_tokens: int = field(init=False)
     prompt_key: int = field(init=False)
+    spoken: int = field(init=False)
+    """Tokens at the end of the prompt that are the begin of the answer already."""
     stop_at: int = field(init=False)
     ends_by_itself: bool = field(init=False)
     state: State = State.WAITING
@@ -76,8 +84,12 @@ class Sequence:
 
     def __post_init__(self) -> None:
         self.prompt_tokens = len(self.tokens)
-        self.prompt_key = tk.prompt_key(self.tokens)
-        natural = max(tk.natural_length(self.prompt_key), self.min_output)
+        self.prompt_key, self.spoken = tk.spoken_answer(self.tokens)
+        if not self.ignore_eos and self.spoken >= tk.natural_length(self.prompt_key):
+            # A whole answer and no begin of one.
+            self.prompt_key, self.spoken = tk.prompt_key(self.tokens), 0
+        self.prompt_key = tk.choice_key(self.prompt_key, self.choice)
+        natural = max(tk.natural_length(self.prompt_key) - self.spoken, self.min_output)
         self.ends_by_itself = not self.ignore_eos and natural < self.max_output
         self.stop_at = natural if self.ends_by_itself else self.max_output
 
@@ -86,9 +98,14 @@ class Sequence:
         """Prompt tokens that were not computed here, as vLLM reports them in `usage`."""
         return self.local_hit + self.external
 
+    def end_after(self, tokens: int) -> None:
+        """End by itself after so many tokens, unless it ends before anyhow."""
+        if tokens <= self.stop_at:
+            self.stop_at, self.ends_by_itself = tokens, True
+
     def emit(self) -> None:
         """Append the next token of the answer."""
-        piece = tk.answer_piece(self.prompt_key, self.output)
+        piece = tk.answer_piece(self.prompt_key, self.spoken + self.output)
         self.piece = piece
         self.output += 1
         self.tokens.append(tk.PIECE_IDS[piece])

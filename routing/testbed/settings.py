@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from routing.testbed.profiles import Profile, load_profile
+from routing.simulator.profiles import Profile, load_profile
 from routing.testbed.scheduler import Limits
 
 Role = Literal["prefill", "decode", "both"]
 ROLES: tuple[Role, ...] = ("prefill", "decode", "both")
+Flavor = Literal["vllm", "sglang"]
+FLAVORS: tuple[Flavor, ...] = ("vllm", "sglang")
 LoadFailurePolicy = Literal["recompute", "fail"]
 LOAD_FAILURE_POLICIES: tuple[LoadFailurePolicy, ...] = ("recompute", "fail")
 
@@ -28,6 +30,8 @@ class EngineSettings:
     host: str = "127.0.0.1"
     port: int = 0
     role: Role = "both"
+    flavor: Flavor = "vllm"
+    """Whose metrics page and whose pairs it has."""
     speed: float = 1.0
     """Model seconds per second: above 1 everything happens faster."""
     slowdown: float = 1.0
@@ -46,6 +50,8 @@ class EngineSettings:
     stream_interval: int = 1
     """Tokens per event of a stream, after the first."""
     topic: str = ""
+    adapters: tuple[str, ...] = ()
+    """LoRA adapters that are loaded; each is a model of its own name."""
 
     def profile(self) -> Profile:
         """Speeds on the wall clock. Raises ProfileError or SettingsError."""

@@ -24,6 +24,7 @@ _WORDS = (
 )
 PIECES: tuple[bytes, ...] = tuple(f" {word}".encode() for word in _WORDS.split())
 PIECE_IDS: tuple[int, ...] = tuple(int.from_bytes(piece, "little") for piece in PIECES)
+_PIECE_OF = frozenset(PIECE_IDS)
 
 _ROOT = b"vllm-none-hash"
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -46,21 +47,31 @@ def detokenize(ids: Sequence[int]) -> str:
     return raw.replace(b"\0", b"").decode("utf-8", "replace")
 
 
-def chat_segments(messages: Iterable[tuple[str, str]], *, answer: bool = True) -> list[bytes]:
-    """Segments of a chat (role, text); `answer` adds the opening of the assistant's turn."""
+def chat_segments(
+    messages: Iterable[tuple[str, str]], *, answer: bool = True, is_open: bool = False
+) -> list[bytes]:
+    """Segments of a chat (role, text).
+
+    `answer` adds the opening of the assistant's turn; with `is_open` the last turn is not closed,
+    so that the model goes on with it.
+    """
     segments: list[bytes] = []
     for role, text in messages:
         segments.append(f"<|im_start|>{role}\n".encode())
         segments.append(text.encode("utf-8", "surrogatepass"))
         segments.append(b"<|im_end|>\n")
+    if is_open:
+        del segments[-1:]
     if answer:
         segments.append(b"<|im_start|>assistant\n")
     return segments
 
 
-def root_key(cache_salt: str | None) -> int:
-    """Start of a block chain. Prompts with different salts never share a block."""
-    return xxhash.xxh3_64_intdigest(_ROOT + (cache_salt or "").encode("utf-8", "surrogatepass"))
+def root_key(cache_salt: str | None, adapter: str | None = None) -> int:
+    """Start of a block chain. Prompts with different salts or adapters never share a block."""
+    root = _ROOT + (cache_salt or "").encode("utf-8", "surrogatepass")
+    seed = xxhash.xxh3_64_intdigest(adapter.encode("utf-8", "surrogatepass")) if adapter else 0
+    return xxhash.xxh3_64_intdigest(root, seed=seed)
 
 
 def block_keys(tokens: "array[int]", block_size: int, root: int) -> "array[int]":
@@ -84,6 +95,33 @@ def answer_piece(key: int, position: int) -> int:
     """Index into PIECES of the answer's token at a position: same prompt, same text."""
     mixed = (key + position * _GOLDEN) & _MASK
     return ((mixed ^ mixed >> 31) * _MIX & _MASK) >> 57
+
+
+def choice_key(key: int, choice: int) -> int:
+    """The key of one of several answers to a prompt; that of the first is the prompt's own."""
+    return (key + choice * _MIX) & _MASK
+
+
+def spoken_answer(tokens: "array[int]") -> tuple[int, int]:
+    """Key of the prompt that the end of `tokens` answers, and how many tokens of that answer it is.
+
+    A model goes on where it was: a prompt followed by the begin of its own answer continues that
+    answer. The longest such end counts; with none the whole is a prompt of which nothing is spoken.
+    """
+    first = len(tokens)
+    while first and tokens[first - 1] in _PIECE_OF:
+        first -= 1
+    raw = tokens.tobytes()
+    hasher = xxhash.xxh3_64(raw[: first * PIECE_BYTES])
+    for begin in range(first, len(tokens)):
+        key = hasher.intdigest()
+        if all(
+            PIECE_IDS[answer_piece(key, position)] == token
+            for position, token in enumerate(tokens[begin:])
+        ):
+            return key, len(tokens) - begin
+        hasher.update(raw[begin * PIECE_BYTES : (begin + 1) * PIECE_BYTES])
+    return hasher.intdigest(), 0
 
 
 def natural_length(key: int) -> int:

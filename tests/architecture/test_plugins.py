@@ -10,6 +10,9 @@ from tests.architecture.sources import ROOT
 FOLDERS = {
     "inventory/vendors": "VENDOR",
     "routing/engines": "ENGINE",
+    "routing/filters": "PLUGINS",
+    "routing/pickers": "PLUGINS",
+    "routing/scorers": "PLUGINS",
     "controlplane/serving/engines": "ENGINE",
     "controlplane/serving/targets": "TARGET",
 }

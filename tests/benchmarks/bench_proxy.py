@@ -132,55 +132,6 @@ async def serve_engines() -> None:
     await asyncio.Event().wait()
 
 
-class FloorUpstream(asyncio.Protocol):
-    """Passes an engine's bytes to a client."""
-
-    def __init__(self, client: asyncio.Transport) -> None:
-        self.client = client
-
-    def data_received(self, data: bytes) -> None:
-        self.client.write(data)
-
-
-class FloorClient(asyncio.Protocol):
-    """Passes a client's bytes to the next engine; looks at none of them."""
-
-    ports: list[int] = []
-    number = 0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)
-        self.waiting: list[bytes] = []
-        self.upstream: asyncio.WriteTransport | None = None
-        FloorClient.number += 1
-        self.task = asyncio.get_running_loop().create_task(self.connect())
-
-    async def connect(self) -> None:
-        port = self.ports[FloorClient.number % ENGINES]
-        self.upstream, _ = await asyncio.get_running_loop().create_connection(
-            lambda: FloorUpstream(self.transport), "127.0.0.1", port
-        )
-        self.upstream.writelines(self.waiting)
-
-    def data_received(self, data: bytes) -> None:
-        if self.upstream:
-            self.upstream.write(data)
-        else:
-            self.waiting.append(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self.upstream:
-            self.upstream.close()
-
-
-async def serve_floor(ports: list[int]) -> None:
-    """Role of the relay that is compared with."""
-    FloorClient.ports = ports
-    server = await asyncio.get_running_loop().create_server(FloorClient, "127.0.0.1", 0)
-    say({"port": server.sockets[0].getsockname()[1]})
-    await asyncio.Event().wait()
-
-
 @dataclass
 class Load:
     """What is left to send, and what came back."""
@@ -345,11 +296,20 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def start_router(folder: str, ports: list[int], policy: str) -> tuple[subprocess.Popen[bytes], int]:
+    router, ready = launch_router(folder, ports, policy)
+    return router, ready["port"]
+
+
+def launch_router(
+    folder: str, ports: list[int], policy: str, *options: str
+) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
+    """A router with the document of these engines, and what it said of itself."""
     token = Path(folder) / "token"
     token.write_text(TOKEN)
     router, ready = start(
         *("-m", "routing.servers", "--name", "bench", "--port", "0", "--admin-port", "0"),
         *("--state-dir", f"{folder}/state", "--admin-token-file", str(token)),
+        *options,
     )
     admin = http.client.HTTPConnection("127.0.0.1", ready["admin_port"], timeout=5)
     authorized = {"authorization": f"Bearer {TOKEN}"}
@@ -357,13 +317,13 @@ def start_router(folder: str, ports: list[int], policy: str) -> tuple[subprocess
     if admin.getresponse().status != 200:
         raise RuntimeError("The router refused the document.")
     admin.close()
-    return router, ready["port"]
+    return router, ready
 
 
 def compare(options: argparse.Namespace, folder: str) -> None:
     """Measure the floor and the router, case by case."""
     engines, ports = start(str(Path(__file__)), "--role", "engines")
-    floor, ready = start(str(Path(__file__)), "--role", "floor", "--ports", json.dumps(ports))
+    floor, ready = start(str(Path(__file__).with_name("floor.py")), *map(str, ports))
     router, port = start_router(folder, ports, options.policy)
     try:
         for case in options.cases.split(","):
@@ -377,16 +337,13 @@ def compare(options: argparse.Namespace, folder: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--role", choices=["bench", "engines", "floor"], default="bench")
-    parser.add_argument("--ports", type=json.loads, default=[])
+    parser.add_argument("--role", choices=["bench", "engines"], default="bench")
     parser.add_argument("--cases", default="n1k,n30k,s1k,b1k")
     parser.add_argument("--requests", type=int, default=3000)
     parser.add_argument("--policy", default="consort")
     options = parser.parse_args()
     if options.role == "engines":
         uvloop.run(serve_engines())
-    elif options.role == "floor":
-        uvloop.run(serve_floor(options.ports))
     else:
         with tempfile.TemporaryDirectory() as folder:
             compare(options, folder)

@@ -22,9 +22,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.parent != HERE)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def demo() -> Iterator[Demo]:
-    """A running demo whose comparison of policies is done and which sends no traffic itself."""
+    """A running demo whose comparison of policies is done and which sends no traffic itself.
+
+    It is stopped when tests of other folders follow: its processes would slow them down.
+    """
     running = Demo()
     try:
         running.start()

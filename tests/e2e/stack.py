@@ -22,7 +22,8 @@ from deploy.demo.supervision import connected
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "granite-4.1-8b"
 PORTS = ("DEMO_WEB_PORT", "DEMO_ENGINE_HOST_PORT", "DEMO_ROUTER_A_PORT", "DEMO_ROUTER_B_PORT",
-         "DEMO_ROUTER_A_ADMIN_PORT", "DEMO_ROUTER_B_ADMIN_PORT")  # fmt: skip
+         "DEMO_ROUTER_A_ADMIN_PORT", "DEMO_ROUTER_B_ADMIN_PORT", "DEMO_ROUTER_A_GOSSIP_PORT",
+         "DEMO_ROUTER_B_GOSSIP_PORT")  # fmt: skip
 
 
 def until(condition: Callable[[], Any], *, seconds: float, what: str) -> Any:
@@ -45,6 +46,8 @@ class Demo:
         self.output = self.var / "demo.out"
         self._environment = os.environ | self.ports | {
             "CONSORT_VAR": str(self.var), "DEMO_QUIET_RATE": "0",
+            # A change goes on so long after its worker was killed.
+            "SERVING_LEASE_SECONDS": "5",
         }  # fmt: skip
         for name in ("DATABASE_URL", "BROKER_URL", "TEST_DATABASE"):
             self._environment.pop(name, None)

@@ -4,6 +4,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from controlplane.tenancy.models import User
 from inventory.models import ImportRun, Node
 from inventory.services import load_catalogue
 from tests.factories import make_ana, make_olga, make_user
@@ -17,9 +18,9 @@ GOOD = (
 )
 
 
-def client_of(user: object) -> Client:
+def client_of(user: User) -> Client:
     client = Client()
-    client.force_login(user)  # type: ignore[arg-type]  # any user of the factories
+    client.force_login(user)
     return client
 
 

@@ -174,6 +174,12 @@ def item(mapping: Mapping[object, object], key: object) -> object:
     return mapping.get(key)
 
 
+@register.filter
+def pairs(mapping: Mapping[object, object]) -> list[tuple[object, object]]:
+    """Keys and values; `.items` would be the value of a key that people have named "items"."""
+    return list(mapping.items())
+
+
 @register.simple_tag(takes_context=True)
 def url_with(context: template.Context, **changes: object) -> str:
     """The page's address with changed query fields; an empty value removes the field."""

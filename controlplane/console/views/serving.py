@@ -17,6 +17,7 @@ from controlplane.console.selectors import changes as selectors
 from controlplane.console.selectors import fleet, overview
 from controlplane.console.selectors import pools as pool_selectors
 from controlplane.console.selectors.pairs import pair_table
+from controlplane.serving import documents
 from controlplane.serving.models import ChangePlan, Pool
 
 
@@ -50,6 +51,7 @@ def pool(request: ConsoleRequest, pk: UUID) -> HttpResponse:
         "pairs": pair_table(row, endpoints),
         "documents": pool_selectors.documents_of(row),
         "policies": Pool.Policy.choices,
+        "admission": documents.admission_of(row.policy, row.admission),
         "may_change": permissions.allows(request.user, "serving.change_pool", row),
         "may_plan": permissions.allows(request.user, "serving.add_changeplan"),
         "plans": selectors.plans_for(request.user).filter(pool=row)[:5],

@@ -6,11 +6,12 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, viewsets
+from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from controlplane.common.http import ApiRequest
+from controlplane.common.reads import Reads
 from controlplane.common.serializers import (
     MomentField,
     OptionalReasonInput,
@@ -22,19 +23,6 @@ from controlplane.finance.models import AssetCost, SiteCostPeriod
 from controlplane.finance.serializers import MoneyField
 from inventory.models import Node
 from inventory.selectors import nodes_for_viewer, sites_for_viewer
-
-
-class Reads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Any]):
-    """A list and its rows."""
-
-    request: ApiRequest
-
-    def read(self, serializer: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-        """The validated body."""
-        body = serializer(data=self.request.data, context=self.get_serializer_context())
-        body.is_valid(raise_exception=True)
-        values: dict[str, Any] = body.validated_data
-        return values
 
 
 class AssetCostOutput(serializers.ModelSerializer[AssetCost]):

@@ -204,7 +204,7 @@ class ReconciliationTotals(serializers.Serializer[Any]):
     engine_tokens = serializers.IntegerField(allow_null=True)
     probe_tokens = serializers.IntegerField(allow_null=True)
     engine_client_tokens = serializers.IntegerField(allow_null=True)
-    """Engine tokens without the control plane's probes: what gateway_tokens should equal."""
+    """Engine tokens without probes and first prompts: what gateway_tokens should equal."""
     unattributed_tokens = serializers.IntegerField(allow_null=True)
     as_of = serializers.DateTimeField(allow_null=True)
 

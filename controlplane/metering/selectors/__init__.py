@@ -1,6 +1,7 @@
 """Reads of metering: who sees which usage, totals, latency, reconciliation, watermark."""
 
 from controlplane.metering.selectors.counts import (
+    ROUTERS_OWN,
     active_pool_hours,
     engine_tokens,
     evidence_of_pool,
@@ -31,6 +32,7 @@ from controlplane.metering.selectors.usage import (
 __all__ = [
     "GRANULARITIES",
     "GROUPS",
+    "ROUTERS_OWN",
     "LatencyFigures",
     "PolicyFigures",
     "UsageTotals",

@@ -4,24 +4,24 @@ import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 
 from controlplane.metering.models import UsageHour
 from controlplane.metering.sources.router import RouterAddress
 from controlplane.serving.models import Pool, ProbeRecord, Router
 from controlplane.telemetry.models import EngineHour, Evidence
+from routing.core.usage import OWN_TENANT, WARM_UP_KEY
 
 HOUR = timedelta(hours=1)
 ANSWERING_ROLES = ("decode", "both")
 """Roles whose engines answer clients; a prefill engine counts prompts a second time."""
+ROUTERS_OWN = Q(tenant=OWN_TENANT, key=WARM_UP_KEY)
+"""Events and hours of prompts that routers sent of themselves."""
 
 
 def gateway_tokens(*, pool: str, hour: datetime) -> int:
-    """All tokens that routers counted, of delivered and of retried attempts; 0 if none."""
-    columns = [F(name) for name in [*UsageHour.BUCKETS, *UsageHour.WASTE]]
-    total = sum(columns[1:], columns[0])
-    counted = UsageHour.objects.filter(pool=pool, hour=hour).aggregate(tokens=Sum(total))
-    return int(counted["tokens"] or 0)
+    """All tokens that clients' requests used at routers, also of retried attempts; 0 if none."""
+    return _tokens(UsageHour.objects.filter(~ROUTERS_OWN, pool=pool, hour=hour))
 
 
 def engine_tokens(*, pool: str, hour: datetime) -> int | None:
@@ -37,14 +37,25 @@ def engine_tokens(*, pool: str, hour: datetime) -> int | None:
 
 
 def probe_tokens(*, pool: str, hour: datetime) -> int:
-    """Tokens of the control plane's own probes of answering engines; 0 if none."""
+    """Tokens at answering engines that no client asked for; 0 if none.
+
+    They are the control plane's own probes and the first prompts that routers send to fresh decode
+    endpoints.
+    """
+    warm_ups = UsageHour.objects.filter(ROUTERS_OWN, pool=pool, hour=hour, role__in=ANSWERING_ROLES)
     counted = ProbeRecord.objects.filter(
         endpoint__pool__slug=pool,
         endpoint__role__in=ANSWERING_ROLES,
         at__gte=hour,
         at__lt=hour + HOUR,
     ).aggregate(tokens=Sum(F("prompt_tokens") + F("completion_tokens")))
-    return int(counted["tokens"] or 0)
+    return int(counted["tokens"] or 0) + _tokens(warm_ups)
+
+
+def _tokens(hours: QuerySet[UsageHour]) -> int:
+    """All tokens of attempts, whether their answer reached a client or not."""
+    columns = [F(name) for name in [*UsageHour.BUCKETS, *UsageHour.WASTE]]
+    return int(hours.aggregate(tokens=Sum(sum(columns[1:], columns[0])))["tokens"] or 0)
 
 
 def active_pool_hours(*, since: datetime) -> list[tuple[str, datetime]]:

@@ -16,6 +16,7 @@ from controlplane.metering.models import (
     UsageHour,
     UsageSegment,
 )
+from controlplane.metering.selectors.counts import ROUTERS_OWN
 from controlplane.serving.models import Router
 from controlplane.tenancy.models import User
 
@@ -52,7 +53,7 @@ def usage_hours_for_viewer(user: User) -> QuerySet[UsageHour]:
         return UsageHour.objects.none()
     if user.tenant is None:
         return UsageHour.objects.all()
-    return UsageHour.objects.filter(tenant=user.tenant.slug)
+    return UsageHour.objects.filter(~ROUTERS_OWN, tenant=user.tenant.slug)
 
 
 def segments_for_viewer(user: User) -> QuerySet[UsageSegment]:

@@ -92,7 +92,7 @@ def _sums() -> dict[str, Any]:
         "requests_failed": Count("pk", filter=_DELIVERED & Q(outcome="error")),
         "requests_aborted": Count("pk", filter=_DELIVERED & Q(outcome="aborted")),
         "requests_refused": Count("pk", filter=_REFUSED),
-        "attempts_retried": Count("pk", filter=waste),
+        "attempts_retried": Count("pk", filter=waste & ~selectors.ROUTERS_OWN),
         "counted_by_router": Count("pk", filter=Q(counted_by="counted_by_router")),
         "uncounted": Count("pk", filter=~_REFUSED & ~Q(endpoint="") & Q(counted_by="none")),
         "waste_input_uncached": Sum("input_uncached", filter=waste, default=0),

@@ -187,6 +187,7 @@ def _row(event: usage.UsageEvent) -> UsageEventRow:
         project=event.project,
         key=event.key_id,
         model=event.model,
+        asked_model=event.asked_model or "",
         endpoint=event.endpoint or "",
         instance=event.instance or "",
         node=event.node or "",

@@ -39,6 +39,8 @@ class Operation(TimestampedModel):
     progress_unit = models.CharField(max_length=32, default="steps")
     attempt = models.PositiveIntegerField(default=0)
     """Grows with every claim; whoever writes names the attempt it claimed."""
+    lost = models.PositiveIntegerField(default=0)
+    """Attempts since the start or the last retry whose worker was not heard of again."""
     claimed_until = models.DateTimeField(null=True, blank=True)
     """While running: when the claim lapses unless renewed, so that a dead worker loses it."""
     sent_at = models.DateTimeField(null=True, blank=True)

@@ -15,8 +15,9 @@ from rest_framework.response import Response
 
 from controlplane.common.errors import InvalidParameterError
 from controlplane.common.http import ApiRequest
+from controlplane.common.reads import OBJECT, Reads
 from controlplane.serving import selectors, services
-from controlplane.serving.api.shared import CONDITIONS, OBJECT, Reads
+from controlplane.serving.api.shared import CONDITIONS
 from controlplane.serving.models import Endpoint, Role, RoleAssignment, Workload
 
 

@@ -9,9 +9,9 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from controlplane.common.http import ApiRequest
+from controlplane.common.reads import LINKS, OBJECT, Reads
 from controlplane.common.serializers import OptionalReasonInput, ReasonInput, StrictSerializer
 from controlplane.serving import selectors, services
-from controlplane.serving.api.shared import LINKS, OBJECT, Reads
 from controlplane.serving.models import Approval, ChangePlan, Pool, Role, Wave
 from controlplane.serving.services import PlanInput
 

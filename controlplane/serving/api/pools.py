@@ -9,10 +9,11 @@ from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from controlplane.common.http import ApiRequest
+from controlplane.common.reads import LINKS, OBJECT, Reads
 from controlplane.common.serializers import OptionalReasonInput, ReasonInput, StrictSerializer
 from controlplane.operations.api import OperationOutput
 from controlplane.serving import selectors, services
-from controlplane.serving.api.shared import CONDITIONS, LINKS, OBJECT, Reads
+from controlplane.serving.api.shared import CONDITIONS
 from controlplane.serving.models import Model, Pool
 
 
@@ -79,10 +80,14 @@ class PoolOutput(serializers.ModelSerializer[Pool]):
             "engine": pool.engine,
             "engine_arguments": pool.engine_arguments,
             "policy": {"name": pool.policy, "parameters": pool.policy_parameters},
+            "recording": pool.recording,
             "slo": {
                 "ttft_p95_seconds": pool.slo_ttft_p95_seconds,
                 "tpot_p95_seconds": pool.slo_tpot_p95_seconds,
             },
+            "admission": pool.admission,
+            "objectives": pool.objectives,
+            "rewrites": pool.rewrites,
             "ramp_seconds": pool.ramp_seconds,
             "currency": pool.currency or None,
         }
@@ -110,6 +115,37 @@ class PoolOutput(serializers.ModelSerializer[Pool]):
         }
 
 
+_ADMISSION = (
+    "queue_requests, queue_seconds, saturation_seconds, evict_sheddable and so on, as in the pool "
+    "document. Without queue_requests, 1000 wait under the policy consort and none under others."
+)
+
+
+_REWRITES = (
+    "Rules, each with `models` (names that are asked for; none is every name) and `targets` "
+    "(`model`, and `weight` on all or on none). A target that is not the pool's model is taken for "
+    "an adapter of it."
+)
+
+
+def _objectives() -> serializers.DictField:
+    return serializers.DictField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="Priority by the name that a request states; below 0 is sheddable.",
+    )
+
+
+def _rewrites() -> serializers.ListField:
+    return serializers.ListField(
+        child=serializers.DictField(), max_length=500, required=False, help_text=_REWRITES
+    )
+
+
+def _target(least: float, most: float) -> serializers.FloatField:
+    return serializers.FloatField(required=False, allow_null=True, min_value=least, max_value=most)
+
+
 class PoolInput(StrictSerializer):
     """A pool to be added; it has no engines until a change plan gives it some."""
 
@@ -121,8 +157,15 @@ class PoolInput(StrictSerializer):
     engine_arguments = serializers.DictField(required=False)
     policy = serializers.ChoiceField(choices=Pool.Policy.choices, required=False)
     policy_parameters = serializers.DictField(required=False)
-    slo_ttft_p95_seconds = serializers.FloatField(required=False, min_value=0.001)
-    slo_tpot_p95_seconds = serializers.FloatField(required=False, min_value=0.0001)
+    recording = serializers.DictField(
+        required=False,
+        help_text="sample_rate, shadow_policies and shadow_rate, as in the pool document.",
+    )
+    slo_ttft_p95_seconds = _target(0.001, 3600)
+    slo_tpot_p95_seconds = _target(0.0001, 60)
+    admission = serializers.DictField(required=False, help_text=_ADMISSION)
+    objectives = _objectives()
+    rewrites = _rewrites()
     ramp_seconds = serializers.FloatField(required=False, min_value=0, max_value=3600)
     currency = serializers.RegexField(r"^[A-Z]{3}$", required=False)
 
@@ -132,6 +175,21 @@ class PolicyInput(ReasonInput):
 
     policy = serializers.ChoiceField(choices=Pool.Policy.choices)
     parameters = serializers.DictField(required=False)
+
+
+class SloInput(ReasonInput):
+    """Other targets and rules of waiting, with the reason; what is left out stays as it is."""
+
+    slo_ttft_p95_seconds = _target(0.001, 3600)
+    slo_tpot_p95_seconds = _target(0.0001, 60)
+    admission = serializers.DictField(required=False, help_text=_ADMISSION)
+
+
+class GatewayRulesInput(ReasonInput):
+    """Other objectives and rewrites, with the reason; what is left out stays as it is."""
+
+    objectives = _objectives()
+    rewrites = _rewrites()
 
 
 class PoolFilter(filters.FilterSet):
@@ -170,6 +228,36 @@ class PoolViewSet(Reads):
         pool = self.get_object()
         body = self.read(PolicyInput)
         return self.answer(services.change_policy(pool_id=pool.pk, actor=request.user, **body))
+
+    @extend_schema(request=SloInput, responses=PoolOutput)
+    @action(detail=True, methods=["post"])
+    def slo(self, request: ApiRequest, pk: str) -> Response:
+        """Change the targets and who waits for them; routers get it as the next document version.
+
+        A target of null is taken away; `admission` is replaced as a whole.
+        """
+        pool = self.get_object()
+        changes = self.read(SloInput)
+        reason = changes.pop("reason")
+        return self.answer(
+            services.change_slo(pool_id=pool.pk, changes=changes, reason=reason, actor=request.user)
+        )
+
+    @extend_schema(request=GatewayRulesInput, responses=PoolOutput)
+    @action(detail=True, methods=["post"], url_path="gateway-rules")
+    def gateway_rules(self, request: ApiRequest, pk: str) -> Response:
+        """Change objectives and rewrites; routers get them as the next document version.
+
+        Each of the two is replaced as a whole.
+        """
+        pool = self.get_object()
+        changes = self.read(GatewayRulesInput)
+        reason = changes.pop("reason")
+        return self.answer(
+            services.change_gateway_rules(
+                pool_id=pool.pk, changes=changes, reason=reason, actor=request.user
+            )
+        )
 
     @extend_schema(request=OptionalReasonInput, responses={202: OperationOutput})
     @action(detail=True, methods=["post"], url_path="reset-knowledge")

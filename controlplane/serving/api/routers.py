@@ -8,9 +8,9 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from controlplane.common.http import ApiRequest
+from controlplane.common.reads import OBJECT, Reads
 from controlplane.common.serializers import StrictSerializer
 from controlplane.serving import selectors, services
-from controlplane.serving.api.shared import OBJECT, Reads
 from controlplane.serving.models import PoolDocument, Router, RouterPush
 
 

@@ -1,6 +1,6 @@
 """Models that can be served and the pools that serve them."""
 
-from django.core.validators import MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -92,11 +92,41 @@ class Pool(TimestampedModel):
         _("routing policy"), max_length=32, choices=Policy, default=Policy.CONSORT
     )
     policy_parameters = models.JSONField(_("parameters of the policy"), default=dict, blank=True)
+    recording = models.JSONField(
+        _("recording of decisions"),
+        default=dict,
+        blank=True,
+        help_text=_("sample_rate, shadow_policies, shadow_rate, as in the pool document."),
+    )
     slo_ttft_p95_seconds = models.FloatField(
-        _("target for TTFT p95 (s)"), null=True, blank=True, validators=[MinValueValidator(0.001)]
+        _("target for TTFT p95 (s)"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.001), MaxValueValidator(3600)],
     )
     slo_tpot_p95_seconds = models.FloatField(
-        _("target for TPOT p95 (s)"), null=True, blank=True, validators=[MinValueValidator(0.0001)]
+        _("target for TPOT p95 (s)"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.0001), MaxValueValidator(60)],
+    )
+    admission = models.JSONField(
+        _("waiting and refusing"),
+        default=dict,
+        blank=True,
+        help_text=_("queue_requests, queue_seconds and so on, as in the pool document."),
+    )
+    objectives = models.JSONField(
+        _("objectives"),
+        default=dict,
+        blank=True,
+        help_text=_("Priority by the name that a request states."),
+    )
+    rewrites = models.JSONField(
+        _("rewrites"),
+        default=list,
+        blank=True,
+        help_text=_("Rules that send a model's name to one of several models."),
     )
     ramp_seconds = models.FloatField(_("ramp of a fresh endpoint (s)"), default=5.0)
     currency = models.CharField(_("currency"), max_length=3, blank=True)

@@ -1,7 +1,6 @@
 """Everything that can be done to models, pools, plans, engines, documents and routers."""
 
 from controlplane.serving.services.catalogue import (
-    change_policy,
     create_model,
     create_pool,
     load_catalogue,
@@ -23,6 +22,11 @@ from controlplane.serving.services.loop import (
     reconcile_pool,
     reconcile_pools,
 )
+from controlplane.serving.services.pool_settings import (
+    change_gateway_rules,
+    change_policy,
+    change_slo,
+)
 from controlplane.serving.services.publishing import publish_if_changed
 from controlplane.serving.services.routers import (
     poll_routers,
@@ -38,7 +42,9 @@ __all__ = [
     "apply_plan",
     "approve_plan",
     "cancel_plan",
+    "change_gateway_rules",
     "change_policy",
+    "change_slo",
     "create_model",
     "create_pool",
     "draft_plan",

@@ -1,25 +1,18 @@
-"""Models and pools: create, load from the shipped facts, change the policy."""
+"""Models and pools: create, load from the shipped facts."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from django.db import transaction
 
 from controlplane.audit import services as audit
 from controlplane.common import jobs, permissions
 from controlplane.operations import outbox
-from controlplane.serving import documents, facts
+from controlplane.serving import facts
 from controlplane.serving.engines import launcher
 from controlplane.serving.engines.base import EngineArgumentError, checked_arguments
-from controlplane.serving.errors import (
-    EngineArgumentsRefusedError,
-    ModelUnknownError,
-    PolicyRefusedError,
-    PoolRetiredError,
-)
+from controlplane.serving.errors import EngineArgumentsRefusedError, ModelUnknownError
 from controlplane.serving.models import Model, Pool
-from routing.core.document import DocumentError
+from controlplane.serving.services.pool_settings import check_settings
 
 if TYPE_CHECKING:
     from controlplane.tenancy.models import User
@@ -61,60 +54,20 @@ def load_catalogue(*slugs: str) -> list[Model]:
 def create_pool(*, actor: "User | None", **fields: Any) -> Pool:
     """Add a pool without engines; roles come by change plans.
 
-    Raises ValidationError, PolicyRefusedError or EngineArgumentsRefusedError.
+    Raises ValidationError, PolicyRefusedError, SloRefusedError, GatewayRulesRefusedError or
+    EngineArgumentsRefusedError.
     """
     if actor is not None:
         permissions.require(actor, "serving.add_pool")
     pool = Pool(**fields)
     pool.full_clean()
-    _check_policy(pool.policy, pool.policy_parameters)
+    check_settings(pool)
     _check_engine_arguments(pool)
     pool.save(force_insert=True)
     audit.record(actor=actor, action="pool.create", subject=pool, after={"slug": pool.slug})
     outbox.emit("consort.pool.created", subject=pool)
     jobs.after_commit("serving.tasks.reconcile_pool", str(pool.pk))
     return pool
-
-
-@transaction.atomic
-def change_policy(
-    *,
-    pool_id: UUID,
-    policy: str,
-    parameters: Mapping[str, Any] | None = None,
-    reason: str = "",
-    actor: "User",
-) -> Pool:
-    """Choose another routing policy; routers get it as the next document version.
-
-    Raises NotPermittedError, PoolRetiredError or PolicyRefusedError.
-    """
-    pool = Pool.objects.select_for_update(no_key=True).get(pk=pool_id)
-    permissions.require(actor, "serving.change_pool", pool)
-    if pool.state == Pool.State.RETIRED:
-        raise PoolRetiredError(pool=pool.name)
-    parameters = dict(parameters or {})
-    _check_policy(policy, parameters)
-    before = {"policy": pool.policy, "policy_parameters": pool.policy_parameters}
-    pool.policy, pool.policy_parameters = policy, parameters
-    pool.save(update_fields=["policy", "policy_parameters", "updated_at"])
-    after = {"policy": policy, "policy_parameters": parameters}
-    audit.record(
-        actor=actor, action="pool.policy", subject=pool, reason=reason, before=before, after=after
-    )
-    outbox.emit("consort.pool.policy-changed", subject=pool, data=after)
-    jobs.after_commit("serving.tasks.reconcile_pool", str(pool.pk))
-    return pool
-
-
-def _check_policy(policy: str, parameters: Mapping[str, Any]) -> None:
-    try:
-        documents.policy_of(policy, parameters)
-    except DocumentError as error:
-        allowed = ", ".join(error.allowed) or ", ".join(Pool.Policy.values)
-        raise PolicyRefusedError(
-            pointer=error.pointer, detail=error.message, allowed=allowed
-        ) from error
 
 
 def _check_engine_arguments(pool: Pool) -> None:

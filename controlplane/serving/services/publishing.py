@@ -85,7 +85,7 @@ def pool_facts(pool: Pool) -> documents.PoolFacts:
     }
     known = [row for row in endpoints if priors[row.workload.accelerator.model.slug] is not None]
     prices = _prices([row.workload.accelerator_id for row in known])
-    keys = tenancy.live_inference_keys([pool.model.slug])
+    keys = tenancy.live_inference_keys(documents.names_of(pool.model.slug, pool.rewrites))
     return documents.PoolFacts(
         slug=pool.slug,
         role_mode=pool.role_mode,
@@ -95,6 +95,12 @@ def pool_facts(pool: Pool) -> documents.PoolFacts:
         max_model_len=pool.model.max_model_len,
         policy=pool.policy,
         policy_parameters=pool.policy_parameters,
+        recording=pool.recording,
+        slo_ttft_seconds=pool.slo_ttft_p95_seconds,
+        slo_tpot_seconds=pool.slo_tpot_p95_seconds,
+        admission=pool.admission,
+        objectives=pool.objectives,
+        rewrites=pool.rewrites,
         ramp_seconds=pool.ramp_seconds,
         speed_classes=classes,
         endpoints=[_endpoint(row, pool, prices) for row in known],
@@ -103,6 +109,7 @@ def pool_facts(pool: Pool) -> documents.PoolFacts:
                 id=str(key.pk), sha256=key.sha256, tenant=key.tenant.slug,
                 project=key.project.slug, models=key.models,
                 expires_at=key.expires_at.timestamp() if key.expires_at else None,
+                highest_priority=key.highest_priority,
             )
             for key in keys
         ],

@@ -67,6 +67,8 @@ class InferenceKey(TimestampedModel):
     expires_at = models.DateTimeField(_("expires at"), null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     created_by = models.ForeignKey("tenancy.User", on_delete=models.PROTECT, null=True, blank=True)
+    highest_priority = models.IntegerField(_("highest priority"), default=0)
+    """Requests may ask for priorities up to this one, by number or by the name of an objective."""
     # Last, because from here on the name hides Django's module.
     models = ArrayField(models.CharField(max_length=200), default=list, blank=True)
     """Names of models it may use; empty is every model of the tenant's pools."""

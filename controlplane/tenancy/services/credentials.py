@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import TypedDict, Unpack
 from uuid import UUID
 
 from django.conf import settings
@@ -32,20 +33,30 @@ DEFAULT_TOKEN_DAYS = 90
 USE_NOTED_EVERY = timedelta(minutes=1)
 
 
+class KeyTerms(TypedDict, total=False):
+    """What a key is for; left out, it is for every model, for ever, and for no priority above 0."""
+
+    models: Sequence[str]
+    expires_in_days: int | None
+    highest_priority: int
+
+
 @transaction.atomic
 def issue_inference_key(
     *,
     project_id: UUID,
     name: str,
     actor: User | None,
-    models: Sequence[str] = (),
-    expires_in_days: int | None = None,
     reason: str = "",
+    **terms: Unpack[KeyTerms],
 ) -> tuple[InferenceKey, str]:
     """Key and secret for clients of a project; empty `models` is every model.
 
-    Raises NotPermittedError, TenantNotActiveError, ProjectRetiredError or LifetimeNotAllowedError.
+    Bands of priorities are strict, so one above 0 is the platform's to give. Raises
+    NotPermittedError, TenantNotActiveError, ProjectRetiredError or LifetimeNotAllowedError.
     """
+    expires_in_days = terms.get("expires_in_days")
+    highest_priority = terms.get("highest_priority", 0)
     _check_lifetime(expires_in_days)
     project = (
         Project.objects.select_related("tenant")
@@ -54,6 +65,8 @@ def issue_inference_key(
     )
     if actor is not None:
         permissions.require(actor, "tenancy.issue_key", project)
+        if highest_priority > 0:
+            permissions.require(actor, "tenancy.prioritise_key", project)
     tenant = project.tenant
     if tenant.state != Tenant.State.ACTIVE:
         raise TenantNotActiveError(tenant=tenant.slug, state=Tenant.State(tenant.state))
@@ -62,12 +75,16 @@ def issue_inference_key(
     prefix, secret = secrets.issue(secrets.INFERENCE_KEY)
     key = InferenceKey.objects.create(
         tenant=tenant, project=project, name=name, prefix=prefix, created_by=actor,
-        sha256=secrets.plain_sha256(secret), models=list(models),
+        sha256=secrets.plain_sha256(secret), models=list(terms.get("models", ())),
         expires_at=None if expires_in_days is None else _in_days(expires_in_days),
+        highest_priority=highest_priority,
     )  # fmt: skip
     audit.record(
         actor=actor, action="inference_key.issue", subject=key, reason=reason,
-        after={"models": key.models, "expires_at": key.expires_at},
+        after={
+            "models": key.models, "expires_at": key.expires_at,
+            "highest_priority": highest_priority,
+        },
     )  # fmt: skip
     outbox.emit("consort.key.created", subject=key, data={"prefix": prefix})
     return key, secret

@@ -8,6 +8,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from controlplane.config.embedded.places import PROJECT
 from tests.factories import make_api_client
 
+pytestmark = pytest.mark.xdist_group("schema")
+"""One document for all tests: making it takes seconds."""
 COMMITTED = PROJECT / "docs" / "openapi.yaml"
 
 

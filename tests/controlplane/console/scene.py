@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
+from controlplane.decisions import services as decisions
+from controlplane.decisions.models import Decision
 from controlplane.finance.models import AssetCost, ClassHour, LedgerHour
 from controlplane.metering import digest
 from controlplane.metering.models import UsageHour
 from controlplane.operations.models import Operation
+from controlplane.planning.models import ScenarioRun
 from controlplane.serving.models import (
     AssignedAccelerator,
     ChangePlan,
@@ -19,13 +21,16 @@ from controlplane.serving.models import (
     RoleAssignment,
     Router,
     RouterPush,
-    Wave,
     Workload,
 )
 from controlplane.telemetry.models import Alert, UtilisationHour
 from controlplane.tenancy.models import User
 from inventory.models import Accelerator, AcceleratorModel, Cluster, Finding, Node, NodeType, Site
 from inventory.models import Observation as Seen
+from routing.core.document import encode_document
+from tests.controlplane.console.scene_plans import make_plan, move_waves
+from tests.controlplane.decisions.records import Desk, document
+from tests.controlplane.planning.recorded import make_recorded_run
 from tests.factories import make_ana, make_user
 
 FLEET = [
@@ -66,6 +71,8 @@ class Scene:
     plan: ChangePlan
     applying: ChangePlan
     operation: Operation
+    decision: Decision
+    run: ScenarioRun
 
 
 def make_scene(*, now: datetime | None = None, prefix: str = "") -> Scene:
@@ -109,19 +116,41 @@ def make_scene(*, now: datetime | None = None, prefix: str = "") -> Scene:
     )  # fmt: skip
     operation.steps.create(position=1, name="wave 1", state="succeeded", started_at=now)
     operation.steps.create(position=2, name="wave 2", state="running", started_at=now)
-    plan = _plan(46, pool, operator, nodes[1], now, state="proposed", proposed_at=now)
-    applying = _plan(
+    decision = _decisions(pool, now)
+    plan = make_plan(46, pool, operator, nodes[1], now, state="proposed", proposed_at=now)
+    applying = make_plan(
         45, pool, operator, nodes[3], now, state="applying", applied_at=now, operation=operation
     )
-    _move_waves(applying, now)
-    _plan(
+    move_waves(applying, now)
+    make_plan(
         41, pool, operator, nodes[0], now, state="rolled_back", ended_at=now - timedelta(days=4),
         outcome="TTFT p95 is at least 1.62 s; the guard is 1.2 s.", simulated=True,
     )  # fmt: skip
     return Scene(
         operator=operator, approver=approver, tenant_user=make_ana(), nodes=nodes, pool=pool,
-        plan=plan, applying=applying, operation=operation,
+        plan=plan, applying=applying, operation=operation, decision=decision,
+        run=make_recorded_run(operator, pool=pool),
     )  # fmt: skip
+
+
+def _decisions(pool: Pool, now: datetime) -> Decision:
+    """Decisions of a real core: answered, failed, open and refused, with a shadow policy."""
+    content = document(pool=pool.slug, version=130)
+    PoolDocument.objects.create(
+        pool=pool, version=130, content=encode_document(content).decode(), sha256="ab" * 32,
+        body_sha256="c" * 64,
+    )  # fmt: skip
+    desk = Desk(content)
+    good = {"outcome": "ok", "status": 200, "ttft_seconds": 0.093, "cached_tokens": 640}
+    first = desk.decide(outcome=good, tenant="hanbit-bank")
+    desk.decide(outcome=good | {"outcome": "error", "status": 502}, tenant="narae-health")
+    desk.decide(tenant="narae-health", text="group 0 " * 1500)
+    desk.decide(tenant="narae-health", model="other", text="x")
+    for line in desk.lines:
+        line["recorded_at"] = now.timestamp() - 1
+    page = desk.page(sample_rates={pool.slug: 0.02}, left_out=3)
+    decisions.take_in(page, router="router-a")
+    return Decision.objects.get(decision_id=first["id"])
 
 
 def _node(cluster: Cluster, now: datetime, hostname: str, slug: str, role: str, count: int) -> Node:
@@ -307,66 +336,3 @@ def _trouble(nodes: list[Node], now: datetime) -> None:
         cluster=nodes[4].cluster, node=nodes[4], observation=seen, hostname=nodes[4].hostname,
         slot=2, kind="serial-differs", intended="A", observed="B", seen_at=now,
     )  # fmt: skip
-
-
-def _plan(
-    serial: int, pool: Pool, author: User, node: Node, now: datetime, **fields: Any
-) -> ChangePlan:
-    devices = list(node.accelerators.order_by("slot"))[:2]
-    diff = [
-        {
-            "accelerator": str(device.pk), "node": str(node.pk), "hostname": node.hostname,
-            "slot": device.slot, "vendor": node.vendor, "target": "local",
-            "accelerator_model": node.node_type.accelerator_model.slug,
-            "workload": f"{node.hostname}-{device.slot}", "from_role": "prefill",
-            "to_role": "decode",
-        }
-        for device in devices
-    ]  # fmt: skip
-    plan = ChangePlan.objects.create(
-        serial=serial, pool=pool, role="decode", author=author, diff=diff,
-        reason="decode is the bottleneck since noon", fingerprint="9f3c71d0" * 8,
-        expires_at=now + timedelta(hours=20), guards={"max_error_share": 0.05,
-                                                      "ttft_p95_seconds": 1.2},
-        checks=[
-            {"name": "floor", "verdict": "warn", "sentence": "At least 19 of 20 stay.",
-             "numbers": {}},
-            {"name": "contracts", "verdict": "pass", "sentence": "Through host memory.",
-             "numbers": {"pairs": [{
-                 "prefill": "nvidia-h100-nvl", "decode": "amd-mi325x",
-                 "verdict": "compatible_with", "reason": "host staging",
-                 "seconds_per_1000_tokens": 0.0112,
-             }]}},
-            {"name": "memory", "verdict": "pass", "sentence": "Fits with 77 GB for KV.",
-             "numbers": {}},
-        ],
-        effects={
-            "roles": {"before": {"prefill": 4, "decode": 8, "both": 8},
-                      "after": {"prefill": 2, "decode": 10, "both": 8}},
-            "capacity": {
-                "before": {"prefill_tokens_per_second": 412000.0,
-                           "decode_tokens_per_second": 14000.0},
-                "after": {"prefill_tokens_per_second": 371000.0,
-                          "decode_tokens_per_second": None},
-            },
-        },
-        **fields,
-    )  # fmt: skip
-    for position, item in enumerate(diff, start=1):
-        Wave.objects.create(plan=plan, position=position, items=[item])
-    return plan
-
-
-def _move_waves(plan: ChangePlan, now: datetime) -> None:
-    first, second = plan.waves.order_by("position")
-    first.state, first.step, first.ended_at = "succeeded", "done", now
-    first.started_at = now - timedelta(minutes=13)
-    first.detail = {
-        "document": 130,
-        "after": {"requests": 400, "failed_share": 0.0, "ttft_p95_at_least": 0.4},
-    }
-    first.save()
-    second.state, second.step = "running", "drain"
-    second.started_at = second.step_started_at = now - timedelta(seconds=34)
-    second.detail = {"unfinished": 37}
-    second.save()

@@ -1,6 +1,7 @@
 """Charts draw gaps as gaps, stay small, and stand beside the very data that they draw."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,13 +11,13 @@ from controlplane.console.charts import MAX_POINTS, LineChart, Point, thin
 START = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-def chart(*values: float | None, **overrides: object) -> LineChart:
+def chart(*values: float | None, **overrides: Any) -> LineChart:
     points = [Point(START + timedelta(hours=place), value) for place, value in enumerate(values)]
-    defaults = {
+    defaults: dict[str, Any] = {
         "key": "c", "title": "TTFT <p95>", "note": "s", "unit": "s", "points": points,
         "label": lambda value: f"{value:.2f}", "when": lambda at: f"{at:%H:%M}",
     }  # fmt: skip
-    return LineChart(**defaults | overrides)  # type: ignore[arg-type]  # mixed keyword values
+    return LineChart(**defaults | overrides)
 
 
 def test_a_gap_breaks_the_line_and_is_hatched_and_named() -> None:

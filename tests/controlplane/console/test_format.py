@@ -82,3 +82,10 @@ def test_the_zone_is_printed_with_its_distance_from_utc() -> None:
         assert fmt.zone() == "KST (UTC+9)"
     with timezone.override(UTC):
         assert fmt.zone() == "UTC"
+
+
+def test_a_number_of_more_than_28_digits_is_shown_whole() -> None:
+    large = Decimal("1" + 30 * "0" + ".5")
+
+    assert fmt.number(large, 1).replace(",", "") == str(large)
+    assert fmt.money(large, "USD").startswith("$1,000,")

@@ -31,7 +31,8 @@ def test_an_operator_without_finance_sees_no_cost() -> None:
 
 def test_finance_sees_cost_and_people_of_a_tenant_no_fleet() -> None:
     assert "console:cost" in routes(make_user(None, "finance"))
-    assert list(routes(make_ana())) == ["console:overview", "console:operations"]
+    own = ["console:overview", "console:decisions", "console:operations"]
+    assert list(routes(make_ana())) == own
     assert routes(AnonymousUser()) == {}
 
 

@@ -84,3 +84,9 @@ def test_a_changed_address_keeps_the_other_fields() -> None:
 def test_an_amount_per_hour_needs_seconds() -> None:
     assert rendered("{% per_hour a s %}", a=Decimal("6.3"), s=1800) == "12.6000"
     assert "no data" in rendered("{% per_hour a s %}", a=Decimal(1), s=0)
+
+
+def test_pairs_of_a_mapping_do_not_mind_its_keys() -> None:
+    text = "{% for name, count in x|pairs %}{{ name }} {{ count }};{% endfor %}"
+
+    assert rendered(text, x={"items": 3, "chat": 1}) == "items 3;chat 1;"

@@ -28,8 +28,20 @@ OWN_PAGES = [
     "console:help",
     "console:search",
 ]
-OPERATOR_PAGES = ["console:audit", "serving:change_add", "inventory:import", "operation"]
-MAIN_PAGES = [*OWN_PAGES, *FLEET_PAGES, *MONEY_PAGES, *OPERATOR_PAGES]
+OPERATOR_PAGES = [
+    "console:audit",
+    "serving:change_add",
+    "slo",
+    "inventory:import",
+    "operation",
+    "console:route-test",
+]
+DECISION_PAGES = ["console:decisions", "decision"]
+PLANNING_PAGES = ["console:race", "console:planning", "planning:savings", "scenario", "run"]
+MAIN_PAGES = [
+    *OWN_PAGES, *FLEET_PAGES, *MONEY_PAGES, *OPERATOR_PAGES, *DECISION_PAGES, *PLANNING_PAGES,
+    "planning:scenario_add",
+]  # fmt: skip
 
 
 def address(scene: Scene, page: str) -> str:
@@ -37,9 +49,13 @@ def address(scene: Scene, page: str) -> str:
     of_objects = {
         "node": ("console:node", scene.nodes[3].pk),
         "pool": ("console:pool", scene.pool.pk),
+        "slo": ("serving:pool_slo", scene.pool.pk),
         "change": ("console:change", scene.plan.pk),
         "applying": ("console:change", scene.applying.pk),
         "operation": ("console:operation", scene.operation.pk),
+        "decision": ("console:decision", scene.decision.pk),
+        "scenario": ("console:scenario", scene.run.scenario_id),
+        "run": ("console:scenario-run", scene.run.pk),
     }
     name, *arguments = of_objects.get(page, (page,))
     return reverse(name, args=arguments)

@@ -8,7 +8,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from controlplane.audit import services as audit
+from controlplane.decisions.models import Decision
 from controlplane.operations.models import Operation
+from controlplane.planning.models import Scenario
 from controlplane.serving.models import ChangePlan
 from controlplane.tenancy.models import User
 from inventory.models import Accelerator, Node
@@ -22,6 +24,8 @@ MOST = {
     "/serving/changes/add": 13,
     "/operations": 8,
     "/audit": 8,
+    "/routing/decisions": 12,
+    "/planning": 9,
 }
 
 
@@ -52,6 +56,17 @@ def _more_rows(scene: Scene, many: int, first: int) -> None:
             fingerprint="f",
             expires_at=scene.plan.expires_at,
         )
+        for number in range(first, first + many)
+    )
+    Decision.objects.bulk_create(
+        Decision(
+            router="router-b", router_started_at=1.0, number=number, decision_id=f"more-{number}",
+            at=scene.decision.at, pool=scene.pool.slug, document_version=1, policy="consort",
+        )
+        for number in range(first, first + many)
+    )  # fmt: skip
+    Scenario.objects.bulk_create(
+        Scenario(name=f"more {number}", problem={"demands": []}, created_by=scene.operator)
         for number in range(first, first + many)
     )
     Operation.objects.bulk_create(
@@ -88,6 +103,8 @@ def test_pages_stay_within_their_budget_of_queries(
 ) -> None:
     budgets = {
         "console:overview": 40, "node": 16, "pool": 24, "change": 16, "applying": 18,
+        "console:decisions": 12, "decision": 10, "console:route-test": 8,
+        "scenario": 8, "run": 9, "planning:savings": 4, "planning:scenario_add": 8,
         "console:cost": 20, "console:pools": 16, "console:routers": 12,
     }  # fmt: skip
     client = client_of(scene.operator)

@@ -59,8 +59,10 @@ def test_more_accelerators_cost_more() -> None:
 
     result = check(plan(pool, item(second, before="", after="both")))
 
-    assert Decimal(result.numbers["after"]) == 2 * Decimal(result.numbers["before"])
-    assert Decimal(result.numbers["difference"]) == Decimal(result.numbers["before"])
+    before, after = Decimal(result.numbers["before"]), Decimal(result.numbers["after"])
+    # Each is rounded by itself, and how depends on the days of the month.
+    assert abs(after - 2 * before) <= Decimal("0.0001")
+    assert abs(Decimal(result.numbers["difference"]) - before) <= Decimal("0.0001")
 
 
 def test_an_unknown_cost_is_a_warning_and_not_zero_in_silence() -> None:

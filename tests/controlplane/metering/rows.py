@@ -7,7 +7,13 @@ from typing import Any
 import msgspec
 
 from controlplane.metering.models import UsageHour
-from routing.core.usage import UsageEvent, UsageSegment, segment_of
+from routing.core.usage import (
+    OWN_TENANT,
+    WARM_UP_KEY,
+    UsageEvent,
+    UsageSegment,
+    segment_of,
+)
 
 HOUR = datetime(2026, 11, 30, 10, tzinfo=UTC)
 AT = HOUR.timestamp() + 60
@@ -79,6 +85,14 @@ def make_usage_hour(**overrides: Any) -> UsageHour:
         "last_response_at": HOUR,
     }
     return UsageHour.objects.create(**counts | defaults | overrides)
+
+
+def first_prompt(sequence: int, **overrides: Any) -> UsageEvent:
+    """What a router writes of the prompt that it sends to a fresh decode endpoint."""
+    owner = {"tenant": OWN_TENANT, "project": OWN_TENANT, "key_id": WARM_UP_KEY}
+    used = {"prompt_tokens": 302, "cached_tokens": 0, "completion_tokens": 1}
+    values = {"role": "decode", "delivered": False, "stream": False, **owner, **used}
+    return make_event(sequence, **values | overrides)
 
 
 def unchanging(model: Any) -> list[dict[str, Any]]:

@@ -88,6 +88,32 @@ def test_a_dead_workers_operation_is_claimed_by_the_next() -> None:
     assert successor.attempt == operation.attempt + 1
 
 
+def test_what_kills_its_workers_is_given_up_and_says_why() -> None:
+    operation = claimed()
+    later = timezone.now()
+    for _ in range(2):
+        later += timedelta(seconds=61)
+        with time_machine.travel(later):
+            assert services.claim(operation.pk, most_lost=3) is not None
+
+    with time_machine.travel(later + timedelta(seconds=61)):
+        assert services.claim(operation.pk, most_lost=3) is None
+
+    operation.refresh_from_db()
+    assert operation.state == "failed"
+    assert operation.error["code"] == "workers-lost"
+    assert operation.error["detail"].startswith("3 workers in a row ended")
+
+
+def test_a_retry_counts_lost_workers_anew() -> None:
+    operation = claimed()
+    with time_machine.travel(timezone.now() + timedelta(seconds=61)):
+        assert services.claim(operation.pk, most_lost=1) is None
+    services.retry(operation_id=operation.pk, actor=make_olga())
+
+    assert services.claim(operation.pk, most_lost=1) is not None
+
+
 def test_a_worker_presumed_dead_cannot_write_any_more() -> None:
     operation = claimed()
     with time_machine.travel(timezone.now() + timedelta(seconds=61)):

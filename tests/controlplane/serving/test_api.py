@@ -172,6 +172,63 @@ def test_a_parameter_that_no_policy_has_is_refused_with_the_pointer(client: APIC
     assert answer.json()["pointer"] == "/policy/parameters/speed"
 
 
+def test_the_slo_of_a_pool_is_changed_and_shown(client: APIClient) -> None:
+    pool = make_pool(slo_ttft_p95_seconds=1.5)
+    body = {
+        "slo_tpot_p95_seconds": 0.06, "admission": {"queue_requests": 50}, "change_reason": "chat",
+    }  # fmt: skip
+
+    spec = post(client, f"pools/{pool.slug}/slo", body).json()["spec"]
+
+    assert spec["slo"] == {"ttft_p95_seconds": 1.5, "tpot_p95_seconds": 0.06}
+    assert spec["admission"] == {"queue_requests": 50}
+
+
+def test_rules_of_waiting_that_no_router_takes_are_refused_with_the_pointer(
+    client: APIClient,
+) -> None:
+    body = {"admission": {"queue_requests": "many"}, "change_reason": "x"}
+
+    answer = post(client, f"pools/{make_pool().slug}/slo", body)
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "slo-refused")
+    assert answer.json()["pointer"] == "/admission/queue_requests"
+
+
+def test_an_slo_needs_a_reason_and_a_target_within_bounds(client: APIClient) -> None:
+    pool = make_pool()
+
+    silent = post(client, f"pools/{pool.slug}/slo", {"slo_ttft_p95_seconds": 1})
+    long = post(
+        client, f"pools/{pool.slug}/slo", {"slo_ttft_p95_seconds": 3601, "change_reason": "x"}
+    )
+
+    assert "This change needs a reason." in silent.content.decode()
+    assert "3600" in long.content.decode()
+    assert {silent.status_code, long.status_code} == {422}
+
+
+def test_objectives_and_rewrites_of_a_pool_are_changed_and_shown(client: APIClient) -> None:
+    pool = make_pool(objectives={"batch": -1})
+    rules = [{"models": ["chat"], "targets": [{"model": "granite"}]}]
+
+    answer = post(
+        client, f"pools/{pool.slug}/gateway-rules", {"rewrites": rules, "change_reason": "alias"}
+    )
+
+    spec = answer.json()["spec"]
+    assert (spec["objectives"], spec["rewrites"]) == ({"batch": -1}, rules)
+
+
+def test_rules_that_no_router_takes_are_refused_with_the_pointer(client: APIClient) -> None:
+    body = {"rewrites": [{"targets": [{"model": "a", "weight": 0}]}], "change_reason": "x"}
+
+    answer = post(client, f"pools/{make_pool().slug}/gateway-rules", body)
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "gateway-rules-refused")
+    assert answer.json()["pointer"] == "/rewrites/0/targets/0/weight"
+
+
 def test_resetting_knowledge_is_an_operation(client: APIClient) -> None:
     pool = make_pool()
 

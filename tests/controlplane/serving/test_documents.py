@@ -68,6 +68,8 @@ def test_the_order_of_rows_does_not_matter() -> None:
         {"endpoints": [endpoint(instance="def")]},
         {"endpoints": []},
         {"policy_parameters": {"money_weight": 1.0}},
+        {"slo_tpot_seconds": 0.08},
+        {"admission": {"queue_seconds": 5}},
     ],
 )
 def test_what_routers_must_know_changes_the_hash(change: dict[str, Any]) -> None:
@@ -95,6 +97,11 @@ def test_publishing_changes_version_author_and_time_only() -> None:
         (pool(endpoints=[endpoint(url="ftp://x")]), "/endpoints/0/url"),
         (pool(policy="fastest"), "/policy"),
         (pool(policy_parameters={"speed": 1}), "/policy/parameters/speed"),
+        (pool(slo_ttft_seconds=0.0), "/slo/ttft_seconds"),
+        (pool(slo_tpot_seconds=float("nan")), "/slo/tpot_seconds"),
+        (pool(admission={"queue_requests": -1}), "/admission/queue_requests"),
+        (pool(admission={"queue_request": 1}), "/admission/queue_request"),
+        (pool(admission={"bands": [{"priority": 0, "share": 1}]}), "/admission/bands/0/share"),
     ],
 )
 def test_what_a_router_would_refuse_is_refused_here_with_the_pointer(
@@ -104,3 +111,58 @@ def test_what_a_router_would_refuse_is_refused_here_with_the_pointer(
         documents.build(facts)
 
     assert refused.value.pointer == pointer
+
+
+def test_what_is_recorded_stands_in_the_document() -> None:
+    recording = {"sample_rate": 0.5, "shadow_policies": ["llm-d-weighted"]}
+
+    document = documents.build(pool(recording=recording))
+
+    assert document.recording.sample_rate == 0.5
+    assert document.recording.shadow_policies == ("llm-d-weighted",)
+
+
+@pytest.mark.parametrize("wrong", [{"sample_rate": 2}, {"colour": 1}, {"shadow_policies": ["no"]}])
+def test_a_recording_that_is_not_allowed_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(DocumentError, match=r"\.") as caught:
+        documents.recording_of(wrong)
+
+    assert caught.value.pointer == "/recording"
+
+
+def test_targets_of_a_pool_are_targets_of_its_requests() -> None:
+    stated = documents.build(pool(slo_ttft_seconds=1.5, slo_tpot_seconds=0.06))
+    silent = documents.build(pool())
+
+    assert (stated.slo.ttft_seconds, stated.slo.tpot_seconds) == (1.5, 0.06)
+    assert (silent.slo.ttft_seconds, silent.slo.tpot_seconds) == (None, None)
+
+
+@pytest.mark.lesson("W27")
+def test_requests_wait_under_consort_without_anybody_having_said_so() -> None:
+    document = documents.build(pool())
+
+    assert document.admission.queue_requests == documents.WAITING_REQUESTS
+    assert document.admission.queue_seconds == 30.0
+
+
+@pytest.mark.parametrize(
+    ("policy", "stated", "waiting"),
+    [
+        ("consort", {"queue_requests": 0}, 0),
+        ("consort", {"queue_seconds": 5}, documents.WAITING_REQUESTS),
+        ("random", {}, 0),
+        ("random", {"queue_requests": 7}, 7),
+    ],
+)
+def test_peers_run_as_published_unless_somebody_says_otherwise(
+    policy: str, stated: dict[str, Any], waiting: int
+) -> None:
+    assert documents.admission_of(policy, stated).queue_requests == waiting
+
+
+def test_a_misspelt_rule_of_waiting_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(DocumentError, match="Did you mean 'evict_sheddable'") as refused:
+        documents.admission_of("consort", {"evict_shedable": True})
+
+    assert "queue_seconds" in refused.value.allowed

@@ -171,3 +171,117 @@ def test_readers_may_not_change_a_policy(scene: Scene) -> None:
 
     assert b"serving.change_pool" in response.content
     assert Pool.objects.get(pk=scene.pool.pk).policy == "consort"
+
+
+def test_an_slo_is_set_from_the_pools_page(scene: Scene, sent_tasks: Any) -> None:
+    client = client_of(scene.operator)
+    Pool.objects.filter(pk=scene.pool.pk).update(admission={"trickle_share": 0.1})
+    address = f"/serving/pools/{scene.pool.pk}/slo"
+    wanted = {"slo_tpot_p95_seconds": "0.08", "queue_requests": "0", "reason": "answers stutter"}
+
+    linked = client.get(f"/serving/pools/{scene.pool.pk}").content.decode()
+    response = client.post(address, wanted)
+
+    pool = Pool.objects.get(pk=scene.pool.pk)
+    assert f'href="{address}"' in linked
+    assert response["Location"] == f"/serving/pools/{scene.pool.pk}"
+    assert (pool.slo_ttft_p95_seconds, pool.slo_tpot_p95_seconds) == (None, 0.08)
+    assert pool.admission == {"trickle_share": 0.1, "queue_requests": 0}
+
+
+def test_a_wrong_slo_is_named_at_its_field_and_nothing_is_stored(scene: Scene) -> None:
+    before = Pool.objects.get(pk=scene.pool.pk).slo_tpot_p95_seconds
+
+    response = client_of(scene.operator).post(
+        f"/serving/pools/{scene.pool.pk}/slo", {"slo_tpot_p95_seconds": "61", "reason": "x"}
+    )
+
+    assert response.status_code == 422
+    assert "id_slo_tpot_p95_seconds_error" in response.content.decode()
+    assert Pool.objects.get(pk=scene.pool.pk).slo_tpot_p95_seconds == before
+
+
+RULES = "chat -> granite 90, granite-legal 10"
+
+
+def test_objectives_and_rewrites_are_set_from_the_pools_page(scene: Scene, sent_tasks: Any) -> None:
+    client = client_of(scene.operator)
+    address = f"/serving/pools/{scene.pool.pk}/gateway"
+    wanted = {"objectives": "interactive 10\nbatch -5", "rewrites": RULES, "reason": "canary"}
+
+    linked = client.get(f"/serving/pools/{scene.pool.pk}").content.decode()
+    response = client.post(address, wanted)
+
+    pool = Pool.objects.get(pk=scene.pool.pk)
+    shown = client.get(response["Location"]).content.decode()
+    assert f'href="{address}"' in linked
+    assert pool.objectives == {"interactive": 10, "batch": -5}
+    assert pool.rewrites[0]["targets"][1] == {"model": "granite-legal", "weight": 10}
+    assert "granite 90, granite-legal 10" in shown
+    assert "priority -5" in shown
+    assert "chat -&gt; granite 90, granite-legal 10" in client.get(address).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ({"objectives": "interactive high"}, "Line 1: write a name and a whole number"),
+        ({"rewrites": "chat -> a 90, b"}, "All targets of a rule have a weight, or none has."),
+        ({"rewrites": "chat = a"}, "Line 1: write names, an arrow and models"),
+    ],
+)
+def test_a_wrong_rule_is_told_and_nothing_is_stored(
+    scene: Scene, sent: dict[str, str], told: str
+) -> None:
+    response = client_of(scene.operator).post(
+        f"/serving/pools/{scene.pool.pk}/gateway", sent | {"reason": "x"}
+    )
+
+    assert response.status_code == 422
+    assert told in response.content.decode()
+    assert Pool.objects.get(pk=scene.pool.pk).rewrites == []
+
+
+def test_an_objective_may_be_named_like_a_method_of_a_mapping(scene: Scene) -> None:
+    Pool.objects.filter(pk=scene.pool.pk).update(objectives={"items": 7})
+
+    response = client_of(scene.operator).get(f"/serving/pools/{scene.pool.pk}")
+
+    assert response.status_code == 200
+    assert "priority 7" in response.content.decode()
+
+
+def test_readers_and_people_of_a_tenant_do_not_change_rules(scene: Scene) -> None:
+    address = f"/serving/pools/{scene.pool.pk}/gateway"
+
+    assert client_of(scene.approver).get(address).status_code == 403
+    assert client_of(scene.tenant_user).get(address).status_code in {403, 404}
+
+
+def test_an_slo_of_a_retired_pool_is_a_sentence(scene: Scene) -> None:
+    Pool.objects.filter(pk=scene.pool.pk).update(state="retired")
+
+    response = client_of(scene.operator).post(
+        f"/serving/pools/{scene.pool.pk}/slo", {"reason": "x"}
+    )
+
+    assert response.status_code == 422
+    assert "is retired" in response.content.decode()
+
+
+def test_an_slo_of_a_pool_with_another_fault_is_a_sentence(scene: Scene) -> None:
+    Pool.objects.filter(pk=scene.pool.pk).update(engine="gone")
+
+    response = client_of(scene.operator).post(
+        f"/serving/pools/{scene.pool.pk}/slo", {"reason": "x"}
+    )
+
+    assert response.status_code == 422
+    assert "gone" in response.content.decode()
+
+
+def test_readers_and_people_of_a_tenant_do_not_change_an_slo(scene: Scene) -> None:
+    address = f"/serving/pools/{scene.pool.pk}/slo"
+
+    assert client_of(scene.approver).get(address).status_code == 403
+    assert client_of(scene.tenant_user).get(address).status_code in {403, 404}

@@ -1,5 +1,7 @@
 """Recursive least squares: it finds what is there, and stays sane when nothing is."""
 
+import json
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -77,3 +79,63 @@ def test_factors_stay_within_their_range_whatever_comes(
     assert all(np.isfinite(estimate.variances))
     assert sum(estimate.variances) <= 2 * PRIOR_VARIANCE + 1e-9
     assert all(variance >= -1e-9 for variance in estimate.variances)
+
+
+def test_factors_that_are_alike_at_the_start_move_together() -> None:
+    estimate = RelativeLeastSquares(2, variance=0.25, together=0.8)
+
+    for _ in range(10):
+        estimate.update([1.0, 0.0], 3.0)
+
+    assert estimate.factors[0] == pytest.approx(3.0, rel=0.1)
+    # Never seen, but a card that is slow in one part is probably slow in the other.
+    assert 2.0 < estimate.factors[1] < 3.0
+
+
+def learned() -> RelativeLeastSquares:
+    rng = np.random.default_rng(1)
+    estimate = RelativeLeastSquares(3, together=0.5)
+    for _ in range(100):
+        parts = rng.uniform(0.1, 1.0, 3)
+        estimate.update(parts.tolist(), float(parts.sum() * 1.7))
+    return estimate
+
+
+@pytest.mark.parametrize("age_share", [0.0, 0.4, 1.0])
+def test_what_is_kept_comes_back_less_certain_with_age(age_share: float) -> None:
+    before, after = learned(), RelativeLeastSquares(3, together=0.5)
+
+    after.restore(json.loads(json.dumps(before.export())), age_share=age_share)
+
+    assert after.factors == before.factors
+    assert after.samples == before.samples
+    pairs = zip(before.variances, after.variances, strict=True)
+    for kept, aged in pairs:
+        assert aged == pytest.approx(kept + age_share * (PRIOR_VARIANCE - kept))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"factors": [1.0, 1.0]},
+        {"factors": [1.0, 1.0, 99.0]},
+        {"factors": [1.0, 1.0, float("nan")]},
+        {"factors": "many"},
+        {"covariance": [[1.0] * 3] * 2},
+        {"covariance": [[1e9, 0, 0], [0, 1e9, 0], [0, 0, 1e9]]},
+        {"covariance": [[0.1, 0.2, 0], [0.2, 0.1, 0], [0, 0, 0.1]]},
+        {"covariance": None},
+        {"noise_variance": -1},
+        {"noise_variance": float("inf")},
+        {"samples": -3},
+        {"samples": None},
+    ],
+)
+def test_a_damaged_state_is_refused_and_changes_nothing(damage: dict[str, object]) -> None:
+    estimate = RelativeLeastSquares(3, together=0.5)
+
+    with pytest.raises(ValueError, match="kept"):
+        estimate.restore(learned().export() | damage, age_share=0.0)
+
+    assert estimate.factors == [1.0] * 3
+    assert estimate.samples == 0

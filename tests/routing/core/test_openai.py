@@ -81,6 +81,29 @@ def test_token_ids_are_counted_exactly() -> None:
     assert parsed.chunk_tokens * len(parsed.block_keys) <= 1000
 
 
+@pytest.mark.parametrize("wrong", [-1, 2**32, True, 10**30])
+def test_what_is_no_token_id_is_refused_by_its_value(wrong: Any) -> None:
+    # A long list is packed at once; the one that is wrong is told all the same.
+    raw = json.dumps({"model": "m", "prompt": [1] * 100 + [wrong] + [2] * 100}).encode()
+
+    assert str(wrong) in refused(COMPLETIONS, raw).message
+
+
+@pytest.mark.parametrize(
+    ("prompt", "per_token"),
+    [pytest.param(list(range(5000)), 1, id="ids"), pytest.param("word " * 5000, 4, id="text")],
+)
+def test_behind_the_context_of_the_model_there_are_no_keys(prompt: Any, per_token: int) -> None:
+    raw = json.dumps({"model": "m", "prompt": prompt}).encode()
+
+    whole = parse_request(COMPLETIONS, raw, identity=IDENTITY)
+    cut = parse_request(COMPLETIONS, raw, identity=IDENTITY, most_tokens=640)
+
+    assert cut.prompt_tokens == whole.prompt_tokens
+    assert len(cut.block_keys) * cut.chunk_tokens == 640 * per_token
+    assert (cut.block_keys == whole.block_keys[: len(cut.block_keys)]).all()
+
+
 @pytest.mark.parametrize("prompt", ["text", ["a", "b"], [1, 2, 3], [[1, 2], [3]]])
 def test_every_form_of_a_completion_prompt_is_read(prompt: Any) -> None:
     assert parse(COMPLETIONS, prompt=prompt).prompt_tokens >= 1

@@ -30,6 +30,7 @@ def test_equal_contracts_are_compatible_at_the_slower_ends_rate() -> None:
     assert found.seconds_per_1000_tokens == pytest.approx(0.16384)
 
 
+@pytest.mark.lesson("F06")
 @pytest.mark.parametrize(
     ("field", "other"),
     [
@@ -59,6 +60,7 @@ def test_what_must_agree_and_differs_is_incompatible_even_when_staged(
     assert found.seconds_per_1000_tokens is None
 
 
+@pytest.mark.lesson("W08", "F07")
 @pytest.mark.parametrize(
     ("field", "other"),
     [("attention_backend", "ROCM"), ("layout", "NHD"), ("block_size_tokens", 128)],

@@ -43,19 +43,21 @@ def test_an_idle_endpoint_costs_its_own_time_and_the_capacity_term() -> None:
 
     # 20,000 tokens/s; 6 ms + 50 us per sequence + 80 ns per token of context.
     assert terms[WAIT] == 0
-    assert terms[PREFILL] == pytest.approx(0.2)
-    assert terms[FIRST_STEP] == pytest.approx(0.006)
+    prefill = 4000 * (0.92 + 0.08 * 2000 / 2048) / 20_000 + 4000 / 2048 * 0.006
+    assert terms[PREFILL] == pytest.approx(prefill)
+    assert terms[FIRST_STEP] == pytest.approx(0.006 + 0.010)
     assert terms[DECODE] == pytest.approx(100 * (0.006 + 5e-5 + 8e-8 * 4050))
     assert terms[HARM] == 0
-    assert terms[CAPACITY] == pytest.approx(2.0)
+    assert terms[CAPACITY] == pytest.approx(10 * prefill)
     assert terms[len(TERMS)] == pytest.approx(terms[: len(TERMS)].sum())
 
 
 def test_a_hit_saves_prefill_and_capacity_only() -> None:
     cold, warm = price(make_table(), hits=[0.0, 3000.0]).values.T
 
-    assert warm[PREFILL] == pytest.approx(cold[PREFILL] / 4)
-    assert warm[CAPACITY] == pytest.approx(cold[CAPACITY] / 4)
+    # A quarter of the tokens, which attend to the cached ones too.
+    assert cold[PREFILL] / 4 < warm[PREFILL] < cold[PREFILL] / 3.5
+    assert warm[CAPACITY] == pytest.approx(10 * warm[PREFILL])
     assert warm[DECODE] == cold[DECODE]
 
 
@@ -63,7 +65,8 @@ def test_queued_prefill_is_waited_for() -> None:
     table = make_table()
     table.prefill_tokens[0] = 10_000
 
-    assert price(table).wait.tolist() == pytest.approx([0.5, 0.0])
+    rate = price(table).values[PREFILL, 0] / 4000
+    assert price(table).wait.tolist() == pytest.approx([10_000 * rate, 0.0])
 
 
 def test_harm_is_what_sequences_in_flight_lose() -> None:
@@ -74,7 +77,7 @@ def test_harm_is_what_sequences_in_flight_lose() -> None:
     terms = price(table).values[:, 0]
 
     slower = 5e-5 + 8e-8 * 4050
-    assert terms[HARM] == pytest.approx(500 * slower + 10 * 0.2)
+    assert terms[HARM] == pytest.approx(500 * slower + 10 * terms[PREFILL])
 
 
 def test_harm_counts_no_longer_than_this_request_lasts() -> None:
@@ -192,3 +195,134 @@ def test_a_ramp_makes_a_shared_endpoint_dearer_until_it_is_over() -> None:
 
     assert early > 5 * late
     assert alone < late
+
+
+def test_what_is_probably_computed_of_the_first_prompt_is_not_waited_for() -> None:
+    table = make_table()
+    table.prefill_tokens[:] = 8000
+    table.prefill_requests[:] = [1, 2]
+    table.prompt_moved_at[:] = 0.0
+
+    at_once, soon, late = (price(table, now=now).wait for now in (0.0, 0.05, 1000.0))
+
+    assert (at_once - soon).tolist() == pytest.approx([0.05, 0.05])
+    # Of two prompts only the first can be at work: the second is waited for however late it is.
+    assert late.tolist() == pytest.approx([0.0, float(at_once[1]) / 2])
+
+
+def test_kv_in_a_lower_tier_costs_its_time_to_load() -> None:
+    table = make_table(2)
+    table.load_factor[1] = 2.0
+    demand = Demand(
+        prompt_tokens=4000,
+        output_tokens=100,
+        hit_tokens=np.array([3000.0, 3000.0]),
+        load_seconds=np.array([0.1, 0.1]),
+    )
+
+    terms = Quote(table, demand, PLAIN, now=0.0).local()
+
+    assert terms.values[TERMS.index("load")].tolist() == pytest.approx([0.1, 0.2])
+    assert terms.ttft_at(1) - terms.ttft_at(0) == pytest.approx(0.1)
+
+
+@pytest.mark.lesson("W24")
+def test_a_fresh_endpoint_pays_its_warm_up_but_is_used_when_the_warm_one_is_busy() -> None:
+    table = make_table()
+    table.warm_up_seconds[1] = 0.5
+    table.has_cold = True
+
+    quiet = price(table).total
+    table.sequences[0] = table.requests[0] = 20
+    table.remaining_tokens[0] = 2000
+    busy = price(table).total
+
+    assert quiet[1] - quiet[0] == pytest.approx(0.5)
+    assert busy[1] < busy[0]
+
+
+def penalties(
+    table: EndpointTable, *, ttft: float | None, tpot: float | None = None, weight: float = 3.0
+) -> list[float]:
+    demand = Demand(
+        prompt_tokens=4000,
+        output_tokens=100,
+        hit_tokens=np.zeros(len(table)),
+        ttft_target=ttft,
+        tpot_target=tpot,
+    )
+    quote = Quote(table, demand, ConsortParameters(slo_weight=weight), now=0.0)
+    terms = quote.local()
+    before = terms.total.copy()
+    quote.penalise([(terms, np.arange(len(table)))])
+    found: list[float] = terms.values[TERMS.index("slo")].tolist()
+    assert (terms.total - before).tolist() == pytest.approx(found)
+    return found
+
+
+def test_a_missed_target_is_dearer_by_a_multiple_of_the_excess() -> None:
+    table = make_table()
+    table.prefill_tokens[1] = 40_000
+    ttft = price(table).ttft_at(1)
+
+    met, missed = penalties(table, ttft=1.0)
+
+    assert met == 0.0
+    assert missed == pytest.approx(3.0 * (ttft - 1.0))
+
+
+def test_a_missed_time_per_token_counts_for_every_token() -> None:
+    table = make_table()
+    table.step_seconds[1] = 0.05
+    tpot = price(table).tpot_at(1)
+
+    met, missed = penalties(table, ttft=None, tpot=0.03)
+
+    assert met == 0.0
+    assert missed == pytest.approx(3.0 * 100 * (tpot - 0.03))
+
+
+@pytest.mark.lesson("W25")
+@pytest.mark.parametrize(
+    ("queued", "expected"),
+    [
+        pytest.param([0, 40_000], "whole", id="one-can-meet-it"),
+        pytest.param([30_000, 40_000], "part", id="none-can-but-nearly"),
+        pytest.param([200_000, 400_000], "none", id="nobody-anywhere-near"),
+        pytest.param([400_000], "none", id="a-single-candidate"),
+    ],
+)
+def test_the_penalty_fades_where_nobody_can_meet_the_target(
+    queued: list[int], expected: str
+) -> None:
+    table = make_table(len(queued))
+    table.prefill_tokens[:] = queued
+    excess = price(table).ttft_at(len(queued) - 1) - 1.0
+
+    last = penalties(table, ttft=1.0)[-1]
+
+    share = last / (3.0 * excess)
+    assert {"whole": share == pytest.approx(1.0), "part": 0 < share < 1, "none": share == 0}[
+        expected
+    ]
+
+
+@pytest.mark.lesson("W18")
+def test_a_queue_of_prompts_makes_an_endpoint_dear_however_fast_it_decodes() -> None:
+    table = make_table()
+    table.step_seconds[0] /= 3
+    table.prefill_tokens[0] = 100_000
+
+    total = price(table).total
+
+    assert total[0] > 2 * total[1]
+
+
+@pytest.mark.lesson("W11")
+def test_a_long_partial_hit_is_worth_more_than_a_full_one_of_a_short_prompt() -> None:
+    short, long = (
+        price(make_table(), prompt=prompt, hits=[0.0, float(hit)]).total
+        for prompt, hit in ((100, 99), (8000, 4000))
+    )
+
+    assert short[0] - short[1] < (long[0] - long[1]) / 20

@@ -27,8 +27,16 @@ def test_columns_follow_the_documents_order() -> None:
     assert table.is_ready.tolist() == [True, False, True]
     assert table.jurisdictions == ("KR", "KR", None)
     assert table.step_seconds.tolist() == [0.006, 0.006, 0.018]
+    # A prompt of 4,096 tokens is computed at the stated rate; longer ones attend to more.
+    linear, attention = (
+        column[0]
+        for column in (
+            table.prefill_seconds_per_token,
+            table.prefill_seconds_per_token_and_context,
+        )
+    )
     expected = 1 / float(SPEED["prefill_tokens_per_second"])
-    assert table.prefill_seconds_per_token[0] == pytest.approx(expected)
+    assert linear + attention * 2048 == pytest.approx(expected)
 
 
 def test_what_is_unknown_is_nan_and_what_is_counted_is_zero() -> None:
@@ -71,3 +79,14 @@ def test_time_that_stands_still_adds_nothing() -> None:
     table.integrate(0, 2.0)
 
     assert table.sequence_integral[0] == 0
+
+
+def test_one_block_size_of_all_is_known_until_an_engine_reports_another() -> None:
+    table = table_of(endpoint_dict("a"), endpoint_dict("b"))
+    stated = table.block_size
+
+    table.report_block_size(1, 64)
+    differing = table.block_size
+    table.report_block_size(0, 64)
+
+    assert (stated, differing, table.block_size) == (16.0, None, 64.0)

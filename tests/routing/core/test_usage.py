@@ -77,6 +77,13 @@ def test_the_checksum_is_sha256_of_canonical_json() -> None:
     assert events_checksum((event,)) == hashlib.sha256(raw).hexdigest()
 
 
+def test_a_field_that_came_later_does_not_change_the_sums_of_before() -> None:
+    raw = msgspec.json.encode(make_event(), order="sorted")
+
+    assert b"asked_model" not in raw
+    assert b'"asked_model":"chat"' in msgspec.json.encode(make_event(asked_model="chat"))
+
+
 def test_unknown_counts_stay_unknown_on_the_wire() -> None:
     raw = msgspec.json.encode(make_event(prompt_tokens=None))
 

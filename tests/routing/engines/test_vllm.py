@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -230,3 +231,55 @@ def test_an_appended_member_changes_no_other(value: dict[str, object], added: ob
 
     assert longer.startswith(body.rstrip()[:-1].rstrip())
     assert json.loads(longer) == {**value, "added": added}
+
+
+def test_the_prefill_leg_of_responses_limits_their_own_output() -> None:
+    body = b'{"model":"m","input":"x","max_output_tokens":9,"stream":true}'
+
+    leg = json.loads(ENGINE.in_turn.prefill_body(body))
+
+    assert (leg["max_output_tokens"], leg["stream"]) == (1, False)
+    assert "max_tokens" not in leg
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ({"usage": {"input_tokens": 13, "output_tokens": 4}}, (13, 4, None)),
+        (
+            {"usage": {"input_tokens": 3, "cache_read_input_tokens": 10, "output_tokens": 4}},
+            (13, 4, 10),
+        ),
+        (
+            {
+                "usage": {
+                    "input_tokens": 17,
+                    "input_tokens_details": {"cached_tokens": 8},
+                    "output_tokens": 4,
+                }
+            },
+            (17, 4, 8),
+        ),
+        (
+            {"type": "response.completed", "response": {"usage": {"input_tokens": 1}}},
+            (1, None, None),
+        ),
+        ({"message": {"usage": {"input_tokens": 5, "output_tokens": 0}}}, (5, None, None)),
+        ({"usage": {"prompt_tokens": 5, "total_tokens": 5}}, (5, None, None)),
+        ({"usage": {"prompt_tokens": -5, "completion_tokens": 2**60}}, (None, None, None)),
+    ],
+)
+def test_usage_is_read_in_the_words_of_every_api(
+    answer: dict[str, Any], expected: tuple[int | None, ...]
+) -> None:
+    usage = ENGINE.usage(json.dumps(answer).encode())
+
+    assert usage is not None
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens) == expected
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"[]", b"\xff", b'{"usage":5}', b"[" * 5000, b'{"usage":null}']
+)
+def test_an_answer_without_usage_says_nothing(raw: bytes) -> None:
+    assert ENGINE.usage(raw) is None

@@ -77,5 +77,6 @@ def test_a_tenants_limits_do_not_stop_a_retry_half_way() -> None:
     retry = router.decide(request, now=0.1, exclude=frozenset({first.destination or ""}))
 
     assert other.refusal is not None
-    assert other.refusal.code == "tenant-rate"
+    assert other.refusal.code == "rate-limited"
+    assert other.refusal.rule == "limit:tenant.requests_per_second"
     assert retry.destination not in (None, first.destination)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from routing.core.table import Flags
 from routing.pool.knowledge import Knowledge
 from routing.pool.pairs import UNSTATED_LINK_BYTES_PER_SECOND
 from tests.routing.pool.builders import CONTRACT, SPEED, endpoint_dict, make_document
@@ -55,6 +56,24 @@ def test_an_open_pair_is_out_until_its_time() -> None:
     assert (during, after) == ([1], [0, 1])
 
 
+def test_what_is_learned_of_a_pair_is_in_its_cost_at_once_and_never_opens_a_closed_one() -> None:
+    known = known_of()
+    everybody, nobody = all_prefills(known), np.zeros(len(known.table), dtype=np.bool_)
+
+    def costs(prefills: Flags) -> list[list[float]]:
+        found: list[list[float]] = known.pairs.costs(prefills, one_place=False, now=0.0).tolist()
+        return found
+
+    before = costs(everybody), costs(nobody)
+    known.pairs.observe(0, 2, tokens=1000, seconds=1.0)
+    after = costs(everybody), costs(nobody)
+
+    assert before[0] == [[pytest.approx(163_840 / 12.5e9)]] * 2
+    assert after[0] == known.pairs.seconds_per_token.tolist()
+    assert after[0][0][0] > before[0][0][0]
+    assert before[1] == after[1] == [[np.inf], [np.inf]]
+
+
 def test_a_cost_is_learned_within_bounds() -> None:
     known = known_of()
     stated = float(known.pairs.seconds_per_token[0, 0])
@@ -100,3 +119,40 @@ def test_forgetting_keeps_breakers() -> None:
 
     assert known.pairs.scale.tolist() == [[1.0], [1.0]]
     assert known.pairs.prefill_rows_for(2, all_prefills(known), one_place=False, now=1.0) == [0]
+
+
+@pytest.mark.lesson("F09")
+@pytest.mark.parametrize(
+    ("prefill", "decode", "pairs"),
+    [
+        pytest.param(None, None, True, id="no-groups"),
+        pytest.param("blue", "blue", True, id="one-group"),
+        pytest.param("blue", "green", False, id="two-groups"),
+        pytest.param("blue", None, False, id="group-and-none"),
+    ],
+)
+def test_pairs_are_made_within_one_role_group(
+    prefill: str | None, decode: str | None, *, pairs: bool
+) -> None:
+    known = Knowledge(
+        make_document(
+            endpoint_dict("p", role="prefill", role_group=prefill),
+            endpoint_dict("d", role="decode", role_group=decode),
+        ),
+        now=0.0,
+    )
+
+    assert known.pairs.exists == pairs
+    verdict = known.pairs.verdicts[0][0]
+    assert pairs or "one role group" in verdict.reason
+
+
+def test_a_full_pair_is_out_until_it_has_room() -> None:
+    known = known_of()
+    known.pairs.set_full(0, 2, is_full=True)
+
+    during = known.pairs.prefill_rows_for(2, all_prefills(known), one_place=False, now=0.0)
+    known.pairs.set_full(0, 2, is_full=False)
+    after = known.pairs.prefill_rows_for(2, all_prefills(known), one_place=False, now=0.0)
+
+    assert (during, after) == ([1], [0, 1])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from routing.pool.router import StaleDecisionError
 from tests.routing.pool.builders import (
     crowd,
     endpoint_dict,
@@ -109,7 +110,8 @@ def test_a_faster_class_takes_more_requests() -> None:
         router.first_token(router.begin(request, decision, now=0.0), now=0.0)
         chosen.append(decision.destination)
 
-    assert chosen.count("tardy") <= chosen.count("quick") / 2
+    # Its steps take three times as long; a batch that grows makes the quick ones slower, too.
+    assert chosen.count("tardy") <= 0.7 * min(chosen.count("quick"), chosen.count("quick2"))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -181,10 +183,21 @@ def test_a_fresh_endpoint_that_ramps_up_takes_its_share_slowly() -> None:
             leases.append(router.begin(request, decision, now=now))
             chosen.append(decision.destination)
         for lease in leases:
-            router.end(lease, now=now, outcome="aborted")
+            router.first_token(lease, now=now + 0.1)
+            router.end(lease, now=now + 0.1, outcome="aborted")
         return chosen.count("b") / len(chosen)
 
     early, late = share(101.0), share(200.0)
 
     assert early < 0.35
     assert late == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_decision_about_a_removed_endpoint_cannot_be_begun() -> None:
+    router = make_router(endpoint_dict("a"))
+    request = make_request()
+    decision = router.decide(request, now=0.0)
+    router.apply(make_document(endpoint_dict("b"), version=2), now=1.0)
+
+    with pytest.raises(StaleDecisionError, match="'a' is not in document version 2"):
+        router.begin(request, decision, now=1.0)

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from routing.core.record import record_of
 from tests.routing.pool.builders import crowd, endpoint_dict, make_request, make_router, serve
 
 LONG = "word " * 6000
@@ -17,7 +18,11 @@ def test_predictions_add_up_for_a_local_prompt() -> None:
 
     tokens = request.parsed.prompt_tokens
     assert (predicted.hit_tokens, predicted.uncached_tokens) == (0, tokens)
-    assert predicted.ttft_seconds == pytest.approx(tokens / 20_000 + 0.006, rel=0.01)
+    linear, attention = 0.92 * tokens, 0.08 * tokens * (tokens / 2) / 2048
+    chunks = tokens / 2048 * 0.006
+    assert predicted.ttft_seconds == pytest.approx(
+        (linear + attention) / 20_000 + chunks + 0.006 + 0.010, rel=0.01
+    )
     assert predicted.output_tokens == 100
     assert (predicted.wait_seconds, predicted.transfer_seconds) == (0, 0)
 
@@ -61,7 +66,7 @@ def test_the_margin_is_what_the_runner_up_costs_more() -> None:
 
     decision = router.decide(make_request(), now=0.0)
 
-    totals = {row["endpoint"]: row["terms"]["total"] for row in decision.record()["candidates"]}
+    totals = {row["endpoint"]: row["terms"]["total"] for row in record_of(decision)["candidates"]}
     assert (decision.destination, decision.runner_up) == ("a", "b")
     assert decision.margin_seconds == pytest.approx(totals["b"] - totals["a"], abs=1e-5)
 

@@ -1,5 +1,6 @@
 """What engines report, and other people's load."""
 
+import numpy as np
 import pytest
 
 from routing.core.signals import EngineSignals
@@ -88,3 +89,50 @@ def test_a_restart_shows_in_the_process_start(
     ]
 
     assert restarted == expected
+
+
+@pytest.mark.parametrize(
+    ("totals", "expected"),
+    [
+        pytest.param([100.0, 150.0, 150.0], [False, False, False], id="growing"),
+        pytest.param([100.0, None, 5.0], [False, False, True], id="began-again"),
+    ],
+)
+@pytest.mark.lesson("X03")
+def test_a_counter_that_goes_back_is_a_restart_where_no_start_is_told(
+    totals: list[float | None], expected: list[bool]
+) -> None:
+    table, engines = make_table(), EngineLoad()
+
+    restarted = [
+        engines.observe(
+            table, table.instances[0], EngineSignals(prompt_tokens_total=total), now=0.0
+        )
+        for total in totals
+    ]
+
+    assert restarted == expected
+
+
+@pytest.mark.lesson("W19")
+def test_queued_tokens_beyond_ours_are_those_of_others() -> None:
+    table, engines = make_table(), EngineLoad()
+    table.prefill_tokens[0] = 3000
+    signals = EngineSignals(running=1, waiting=2, waiting_tokens=10_000)
+
+    engines.observe(table, table.instances[0], signals, now=0.0)
+    assert table.others_tokens[0] == 7000
+
+    engines.expire(table, now=1.0 + STALE_SECONDS)
+    assert table.others_tokens[0] != table.others_tokens[0]
+
+
+@pytest.mark.parametrize(
+    ("told", "taken"), [(0.0, 0.0), (0.4, 0.4), (1.02, 1.0), (-5.0, np.nan), (1e300, np.nan)]
+)
+def test_a_usage_that_is_no_share_is_unknown(told: float, taken: float) -> None:
+    table, engines = make_table(), EngineLoad()
+
+    engines.observe(table, table.instances[0], EngineSignals(kv_usage=told), now=0.0)
+
+    assert table.kv_usage[0] == pytest.approx(taken, nan_ok=True)

@@ -69,3 +69,41 @@ def test_short_prompts_say_nothing_about_bytes_per_token() -> None:
     ratio.observe("m", prompt_bytes=10, prompt_tokens=31)
 
     assert ratio.of("m") == 4.0
+
+
+def test_answers_that_outlive_their_expectation_move_it_before_they_end() -> None:
+    lengths, seen = OutputLengths(), 256
+
+    for _ in range(6):
+        for _ in range(20):
+            lengths.outlived("t", "m", seen, again=True)
+        seen = lengths.expected("t", "m", maximum=None)
+
+    assert seen > 1500
+    for _ in range(10):
+        lengths.observe("t", "m", 1000)
+    assert lengths.expected("t", "m", maximum=None) == pytest.approx(1000, rel=0.1)
+
+
+def test_an_answer_below_the_expectation_outlives_nothing() -> None:
+    lengths = OutputLengths()
+    lengths.observe("t", "m", 1000)
+
+    lengths.outlived("t", "m", 500, again=False)
+    lengths.outlived("t", "m", 1500, again=True)
+
+    assert lengths.expected("t", "m", maximum=None) == 1000
+
+
+def test_long_running_answers_do_not_bias_a_median_of_which_ends_are_known() -> None:
+    rng = np.random.default_rng(4)
+    lengths = OutputLengths()
+
+    for value in rng.lognormal(np.log(300), 0.5, 4000):
+        expected = lengths.expected("t", "m", maximum=None)
+        if value > expected:
+            lengths.outlived("t", "m", expected, again=False)
+        else:
+            lengths.observe("t", "m", int(value))
+
+    assert lengths.expected("t", "m", maximum=None) == pytest.approx(300, rel=0.25)

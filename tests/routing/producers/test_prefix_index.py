@@ -168,7 +168,7 @@ class AgainstSets(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_kept_that_nobody_holds(self) -> None:
-        assert set(self.index._masks) == set().union(*self.held)
+        assert set(self.index.blocks.masks) == set().union(*self.held)
 
 
 AgainstSets.TestCase.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
@@ -189,5 +189,5 @@ def test_an_instance_never_holds_more_than_its_capacity(
         index.insert(0, prompt)
 
         assert index.entries(0) <= capacity
-    assert len(index._masks) <= capacity
+    assert len(index.blocks.masks) <= capacity
     assert np.isfinite(index.match(list(range(60)))).all()

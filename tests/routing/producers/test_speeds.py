@@ -6,7 +6,7 @@ import pytest
 from routing.core.document import PoolDocument
 from routing.core.lease import Lease
 from routing.core.table import EndpointTable, Instance
-from routing.producers.speeds import LearnedSpeeds
+from routing.producers.speeds import SETTLED_SAMPLES, STRETCH_SECONDS, LearnedSpeeds
 from tests.routing.pool.builders import endpoint_dict, make_document, make_request, make_router
 
 TRUE = {"per_token": 1 / 9000, "step": 0.011, "per_sequence": 9.0e-5, "per_context": 5.0e-8}
@@ -43,12 +43,12 @@ def decode_once(
     lease = lease_on(table.instances[row])
     step = TRUE["step"] + TRUE["per_sequence"] * sequences + TRUE["per_context"] * context
     elapsed = 199 * step
-    lease.first_token_at = 0.0
+    lease.first_token_at = lease.stretch_at = 0.0
     lease.at_begin = {"others": 0.0}
     lease.at_first_token = {"sequence": 0.0, "context": 0.0, "prefill_done": 0.0}
     table.sequence_integral[row] = sequences * elapsed
     table.context_integral[row] = context * elapsed
-    speeds.observe_decode(table, lease, output_tokens=200, now=elapsed)
+    speeds.observe_decode(table, lease, output_tokens=199, now=elapsed)
 
 
 def step_at(table: EndpointTable, sequences: float, context: float) -> float:
@@ -94,6 +94,24 @@ def test_the_prefill_rate_is_found_with_a_queue_ahead() -> None:
     assert table.prefill_seconds_per_token[0] == pytest.approx(TRUE["per_token"], rel=0.1)
 
 
+def test_once_settled_whole_answers_teach_a_few_times_a_second() -> None:
+    _, table, speeds = fixture()
+    instance = table.instances[0]
+    lease = lease_on(instance)
+    lease.at_begin = dict.fromkeys(
+        ("prefill_tokens", "sequences", "context_tokens", "others", "sequence", "context"), 0.0
+    )
+
+    def answers(count: int, *, now: float) -> int:
+        for _ in range(count):
+            speeds.observe_whole(table, lease, computed_tokens=500, output_tokens=100, now=now)
+        return speeds.samples(instance)["decode"]
+
+    assert answers(SETTLED_SAMPLES, now=1.0) == SETTLED_SAMPLES
+    assert answers(50, now=2.0) == SETTLED_SAMPLES + 1
+    assert answers(50, now=2.0 + STRETCH_SECONDS) == SETTLED_SAMPLES + 2
+
+
 def test_one_wild_observation_moves_little() -> None:
     _, table, speeds = fixture()
     for _ in range(100):
@@ -101,9 +119,10 @@ def test_one_wild_observation_moves_little() -> None:
     before = step_at(table, 10.0, 20_000.0)
 
     lease = lease_on(table.instances[0])
-    lease.first_token_at, lease.at_begin = 0.0, {"others": 0.0}
+    lease.first_token_at = lease.stretch_at = 0.0
+    lease.at_begin = {"others": 0.0}
     lease.at_first_token = {"sequence": 0.0, "context": 0.0, "prefill_done": 0.0}
-    speeds.observe_decode(table, lease, output_tokens=200, now=900.0)
+    speeds.observe_decode(table, lease, output_tokens=199, now=900.0)
 
     assert step_at(table, 10.0, 20_000.0) == pytest.approx(before, rel=0.1)
 
@@ -154,13 +173,14 @@ def test_prefill_work_mixed_into_an_output_is_not_taken_for_slow_decoding() -> N
 
     for _ in range(100):
         lease = lease_on(table.instances[row])
-        lease.first_token_at, lease.at_begin = 0.0, {"others": 0.0}
+        lease.first_token_at = lease.stretch_at = 0.0
+        lease.at_begin = {"others": 0.0}
         lease.at_first_token = {"sequence": 0.0, "context": 0.0, "prefill_done": 0.0}
         elapsed = 199 * step + stall
         table.sequence_integral[row] = sequences * elapsed
         table.context_integral[row] = context * elapsed
         table.prefill_done_tokens[row] = 20_000
-        speeds.observe_decode(table, lease, output_tokens=200, now=elapsed)
+        speeds.observe_decode(table, lease, output_tokens=199, now=elapsed)
 
     assert step_at(table, sequences, context) == pytest.approx(step, rel=0.1)
 

@@ -36,3 +36,17 @@ def test_trust_comes_back_when_hits_are_confirmed() -> None:
         trust.observe_hit(table, 0, predicted_tokens=1000, cached_tokens=1000)
 
     assert table.trust[0] > 0.95
+
+
+def test_a_reason_for_doubt_lowers_trust_and_confirmed_hits_earn_it_back() -> None:
+    table = make_table()
+
+    trust.distrust(table, 0)
+    assert table.trust[0] == trust.DOUBTED
+    for _ in range(50):
+        trust.observe_hit(table, 0, predicted_tokens=100, cached_tokens=100)
+
+    assert table.trust[0] > 0.95
+    table.trust[0] = 0.1
+    trust.distrust(table, 0)
+    assert table.trust[0] == 0.1

@@ -7,8 +7,10 @@ import pytest
 
 from routing.servers.http import Connection, HttpServer
 from routing.servers.http_parts import HttpRequest, ServerLimits
+from tests.routing.servers import running
 from tests.routing.servers.client import Start
-from tests.routing.servers.scripted import Stage
+from tests.routing.servers.scripted import ADMIN_TOKEN, Stage
+from tests.routing.servers.valves import Valve
 
 
 @pytest.fixture
@@ -18,6 +20,15 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     await stage.start_router()
     yield stage
     await stage.stop()
+
+
+@pytest.fixture
+async def valve(stage: Stage) -> AsyncIterator[Valve]:
+    """One engine that answers when it is told to."""
+    valve = Valve()
+    await stage.engine("a", valve)
+    yield valve
+    valve.let_all_go()
 
 
 @pytest.fixture
@@ -40,3 +51,18 @@ async def start() -> AsyncIterator[Start]:
     yield run
     for server in servers:
         await server.stop(drain_seconds=0)
+
+
+@pytest.fixture
+async def launch() -> AsyncIterator[running.Start]:
+    """Start processes; what is left of them is killed at the end."""
+    async with running.starter() as run:
+        yield run
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    """The token of the admin port."""
+    path = tmp_path / "token"
+    path.write_text(ADMIN_TOKEN + "\n")
+    return path

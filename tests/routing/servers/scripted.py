@@ -37,6 +37,7 @@ class Engine:
     """Set when a request of this engine was cancelled by its client."""
     scrapes: int = 0
     port: int = 0
+    reads_json: bool = True
 
     async def start(self) -> None:
         self.server = HttpServer(
@@ -54,7 +55,7 @@ class Engine:
             self.scrapes += 1
             client.respond(200, b'#\nvllm:num_requests_running{engine="0"} 1.0\n')
             return
-        self.requests.append(json.loads(received.body))
+        self.requests.append(json.loads(received.body) if self.reads_json else {})
         self.headers.append(received.headers)
         try:
             await self.script(self, received, client)
@@ -220,6 +221,7 @@ def document(
             }
         },
         "policy": {"name": "round-robin"},
+        "disaggregation": {"warm_up": False},
         "limits": {"attempts": 3, "first_token_timeout_seconds": 5.0, "stall_timeout_seconds": 5.0},
         "keys": [key("ana", SECRET)],
     }

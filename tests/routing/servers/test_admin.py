@@ -66,12 +66,12 @@ async def test_a_refused_document_names_the_field_and_changes_nothing(
 async def test_an_engine_without_a_plugin_is_refused_with_the_known_ones(stage: Stage) -> None:
     engine = await stage.engine("a")
     fields = json.loads(encode_document(document([engine])))
-    fields["endpoints"][0]["engine"] = "sglang"
+    fields["endpoints"][0]["engine"] = "trtllm"
 
     answer = await stage.push(json.dumps(fields).encode())
 
     assert (answer.status, answer.json["pointer"]) == (422, "/endpoints/0/engine")
-    assert answer.json["allowed"] == ["vllm"]
+    assert answer.json["allowed"] == ["sglang", "vllm"]
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"\xff"], ids=["empty", "half", "list", "bytes"])
@@ -250,16 +250,18 @@ async def test_knowledge_can_be_reset(stage: Stage) -> None:
 
 async def test_decisions_are_recorded_without_any_prompt_text(stage: Stage) -> None:
     await stage.engine("a")
-    await stage.load()
+    await stage.load(recording={"sample_rate": 1.0, "shadow_policies": ["random"]})
     await stage.ask(chat(messages=[{"role": "user", "content": "a very secret word"}]))
 
-    answer = await stage.admin("GET", "/admin/decisions?after=0&limit=10")
-    later = await stage.admin("GET", "/admin/decisions?after=1")
+    answer = await stage.admin("GET", "/admin/decisions?after=0&limit=10&pool=main")
+    later = await stage.admin("GET", "/admin/decisions?after=2")
 
-    (record,) = answer.json["decisions"]
+    record, outcome = answer.json["decisions"]
     assert (record["destination"], record["policy"], record["number"]) == ("a", "round-robin", 1)
+    assert outcome["outcome_of"] == record["id"]
     assert b"secret" not in answer.body
     assert later.json["decisions"] == []
+    assert set(answer.json["shadow"]["main"]) == {"random"}
 
 
 async def test_lesson_t01_every_refusal_is_recorded(stage: Stage) -> None:

@@ -9,7 +9,7 @@ from routing.core.document import encode_document
 from routing.core.usage import UsageEvent
 from routing.engines.base import TokenUsage
 from routing.servers import attempt as attempts
-from routing.servers import proxy
+from routing.servers import deciding
 from routing.servers.app import Router, RouterOptions
 from routing.servers.attempt import Attempt, Ending
 from routing.servers.calls import read_call
@@ -45,7 +45,7 @@ class Book:
             body=BODY,
         )
         call = read_call(self.state, request, path=request.path, body=BODY)
-        return attempts.begin(self.state, call, proxy.decide(self.state, call), number=1)
+        return attempts.begin(self.state, call, deciding.decide(self.state, call), number=1)
 
     @property
     def leases_open(self) -> int:

@@ -67,24 +67,26 @@ async def test_a_clients_request_id_is_kept_when_it_is_harmless(
     assert call.request.id
 
 
+async def test_engines_get_an_id_that_no_other_request_has(state: RouterState) -> None:
+    given = [call_of(state, chat(), x_request_id="mine").engine_id for _ in range(3)]
+    made = call_of(state, chat()).engine_id
+    copied = call_of(state, chat(), x_request_id=made).engine_id
+    prefixed = call_of(state, chat(), x_request_id=given[0]).engine_id
+
+    assert len({*given, made, copied, prefixed}) == 6
+    assert all(name.startswith("mine.") for name in given)
+
+
 async def test_ids_made_here_differ(state: RouterState) -> None:
     assert len({call_of(state, chat()).request.id for _ in range(100)}) == 100
 
 
-@pytest.mark.parametrize(
-    ("headers", "body", "session"),
-    [
-        ({"x_session_id": "s1", "session_id": "s2"}, {}, "s1"),
-        ({"x_session_token": "t", "x_session_id": "s1"}, {}, "t"),
-        ({"x_claude_code_session_id": "c"}, {"user": "u"}, "c"),
-        ({}, {"user": "u"}, "u"),
-        ({}, {}, None),
-    ],
-)
-async def test_the_first_session_header_wins_over_the_user(
-    state: RouterState, headers: dict[str, str], body: dict[str, str], session: str | None
-) -> None:
-    assert call_of(state, chat(**body), **headers).request.session == session
+async def test_the_session_comes_from_headers_or_the_user(state: RouterState) -> None:
+    by_header = call_of(state, chat(user="other"), x_session_id="s").request
+    by_user = call_of(state, chat(user="s")).request
+
+    assert by_header.session == by_user.session
+    assert call_of(state, chat()).request.session is None
 
 
 async def test_trace_context_is_handed_on(state: RouterState) -> None:

@@ -10,9 +10,9 @@ from routing.servers.documents import (
     DEFAULT_BODY_BYTES,
     Directory,
     KeyRefusedError,
-    VersionNotNewerError,
     document_sha256,
 )
+from routing.servers.shelf import VersionNotNewerError
 from tests.routing.servers.scripted import Engine, answers, document, key
 
 ENGINES = [Engine("a", answers, port=8000)]
@@ -96,7 +96,7 @@ async def test_a_kept_document_that_cannot_be_read_leaves_the_other_pools_in_ser
     load(directory)
     good = encode_document(document(ENGINES, pool="other"))
     (tmp_path / "0.json").write_bytes(good[: len(good) // 2])
-    (tmp_path / "1.json").write_bytes(good.replace(b'"engine":"vllm"', b'"engine":"sglang"'))
+    (tmp_path / "1.json").write_bytes(good.replace(b'"engine":"vllm"', b'"engine":"trtllm"'))
     (tmp_path / "2.json").write_bytes(good.replace(b":8000", b":80000"))
     (tmp_path / "3.json").mkdir()
 

@@ -5,63 +5,35 @@ import contextlib
 import itertools
 import json
 import signal
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from routing.core.document import encode_document
-from tests.routing.servers.client import Answer, RawClient, message, request
-from tests.routing.servers.scripted import ADMIN_TOKEN, CHAT, MODEL, SECRET, Engine, chat, document
+from tests.routing.servers.client import RawClient, message, request
+from tests.routing.servers.running import (
+    CLIENT,
+    Running,
+    Start,
+    ask,
+    engine_arguments,
+    events,
+    inflight_at,
+    push,
+    router_arguments,
+    starter,
+    state_of,
+)
+from tests.routing.servers.scripted import ADMIN_TOKEN, CHAT, chat
 
 pytestmark = pytest.mark.processes
-
-ADMIN = {"authorization": f"Bearer {ADMIN_TOKEN}"}
-CLIENT = {"authorization": f"Bearer {SECRET}"}
-
-
-class Running:
-    """A process of ours that told its ports."""
-
-    def __init__(self, process: asyncio.subprocess.Process, ready: dict[str, Any]) -> None:
-        self.process = process
-        self.port: int = ready["port"]
-        self.admin_port: int = ready.get("admin_port", 0)
-
-    async def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        if self.process.returncode is None:
-            self.process.send_signal(number)
-        async with asyncio.timeout(15):
-            return await self.process.wait()
-
-
-Start = Callable[..., Awaitable[Running]]
 
 
 @pytest.fixture
 async def start() -> AsyncIterator[Start]:
     """Start processes; what is left of them is killed at the end."""
-    started: list[asyncio.subprocess.Process] = []
-
-    async def run(*arguments: str) -> Running:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", *arguments, stdout=asyncio.subprocess.PIPE
-        )
-        started.append(process)
-        assert process.stdout is not None
-        async with asyncio.timeout(20):
-            line = await process.stdout.readline()
-        if not line:
-            raise ChildProcessError(await process.wait())
-        return Running(process, json.loads(line))
-
-    yield run
-    for process in started:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    async with starter() as run:
+        yield run
 
 
 @pytest.fixture
@@ -69,60 +41,6 @@ def token_file(tmp_path: Path) -> Path:
     path = tmp_path / "token"
     path.write_text(ADMIN_TOKEN + "\n")
     return path
-
-
-def router_arguments(folder: Path, token: Path, *more: str) -> list[str]:
-    return [
-        *("routing.servers", "--name", "r1", "--port", "0", "--admin-port", "0"),
-        *("--state-dir", str(folder), "--admin-token-file", str(token), *more),
-    ]
-
-
-def engine_arguments(role: str) -> list[str]:
-    return [
-        *("routing.testbed.engine", "--port", "0", "--model", MODEL, "--speed", "20"),
-        *("--accelerator", "amd-mi325x", "--role", role),
-    ]
-
-
-async def push(router: Running, engines: dict[str, Running], **changes: Any) -> None:
-    """Send a document with the engines' ports; the roles are in their names."""
-
-    async def nothing(*_: object) -> None:
-        raise NotImplementedError
-
-    specs = [Engine(name, nothing, port=engine.port) for name, engine in engines.items()]
-    raw = encode_document(document(specs, **changes))
-    answer = await request(router.admin_port, "PUT", "/admin/pool-document", raw, headers=ADMIN)
-    assert answer.status == 200, answer.body
-
-
-async def ask(router: Running, body: dict[str, Any]) -> Answer:
-    return await request(router.port, "POST", CHAT, body, headers=CLIENT)
-
-
-async def state_of(router: Running) -> dict[str, Any]:
-    return (await request(router.admin_port, "GET", "/admin/state", headers=ADMIN)).json
-
-
-async def inflight_at(router: Running, endpoint_id: str) -> int:
-    endpoints = (await state_of(router))["pools"]["main"]["endpoints"]
-    return sum(one["inflight_requests"] for one in endpoints if one["id"] == endpoint_id)
-
-
-async def segments(router: Running) -> list[dict[str, Any]]:
-    path = "/admin/usage-segments?after=0&limit=1000"
-    return (await request(router.admin_port, "GET", path, headers=ADMIN)).json["segments"]
-
-
-async def events(router: Running, count: int) -> list[dict[str, Any]]:
-    """Usage events once at least so many are delivered."""
-    async with asyncio.timeout(10):
-        while True:
-            found = [event for segment in await segments(router) for event in segment["events"]]
-            if len(found) >= count:
-                return found
-            await asyncio.sleep(0.05)
 
 
 async def counters(engine: Running) -> dict[str, float]:

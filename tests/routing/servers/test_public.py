@@ -45,6 +45,18 @@ async def test_without_a_valid_key_the_answer_is_401(
     assert answer.json["error"]["code"] == code
 
 
+async def test_a_request_that_was_not_understood_keeps_its_id(stage: Stage) -> None:
+    await stage.load()
+
+    told = await stage.ask(b"{", x_request_id="mine")
+    hostile = await stage.ask(b"{", x_request_id="x" * 200)
+    without = await stage.ask(b"{", secret="sk-wrong", x_request_id="mine")
+
+    assert (told.status, told.headers["x-request-id"]) == (400, "mine")
+    assert "x-request-id" not in hostile.headers
+    assert (without.status, without.headers["x-request-id"]) == (401, "mine")
+
+
 @pytest.mark.parametrize("model", ["other", ""], ids=["unknown", "empty"])
 async def test_an_unknown_model_is_404(stage: Stage, model: str) -> None:
     await stage.load()
@@ -238,14 +250,13 @@ async def test_one_key_opens_the_models_of_several_pools(stage: Stage) -> None:
 
 async def test_a_decision_can_be_asked_for_without_running_anything(stage: Stage) -> None:
     engine = await stage.engine("a")
-    await stage.load(policy={"name": "consort"})
+    await stage.load(policy={"name": "consort"}, keys=[key("ana", SECRET, may_test=True)])
     question = {"path": CHAT, "body": chat(messages=[{"role": "user", "content": "secret"}])}
 
     decided = await stage.ask(question, path="/v1/decide")
     explained = await stage.ask(question | {"policy": "random"}, path="/v1/explain")
 
     assert (decided.json["destination"], decided.json["policy"]) == ("a", "consort")
-    assert "candidates" not in decided.json
     assert (explained.json["candidates"][0]["endpoint"], explained.json["policy"]) == (
         "a",
         "random",
@@ -253,6 +264,61 @@ async def test_a_decision_can_be_asked_for_without_running_anything(stage: Stage
     assert b"secret" not in explained.body
     assert not engine.requests
     assert stage.leases_open == 0
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+async def test_an_ordinary_key_is_told_its_own_destination_only(
+    stage: Stage, language: str
+) -> None:
+    for name in ("engine-a", "engine-b", "engine-c"):
+        await stage.engine(name)
+    await stage.load(policy={"name": "consort"})
+    await stage.admin("POST", "/admin/endpoints/engine-c/drain")
+    question = {"path": CHAT, "body": chat(), "language": language}
+
+    answer = await stage.ask(question, path="/v1/decide", x_request_id="mine")
+
+    told = answer.json
+    others = {"engine-a", "engine-b", "engine-c"} - {told["destination"]}
+    assert len(others) == 2
+    assert not [name for name in others if name.encode() in answer.body]
+    assert told["destination"] in told["reason"]
+    assert told["headers"]["x-consort-decision-id"] == told["id"]
+    assert told["headers"]["x-request-id"] == told["request_id"] == "mine"
+    assert set(told) == {
+        "id", "request_id", "pool", "policy", "model", "destination", "prefill", "refusal",
+        "reason", "headers",
+    }  # fmt: skip
+
+
+async def test_a_refusal_is_told_in_words(stage: Stage) -> None:
+    await stage.engine("engine-a")
+    await stage.load()
+    await stage.admin("POST", "/admin/endpoints/engine-a/drain")
+
+    told = (await stage.ask({"path": CHAT, "body": chat()}, path="/v1/decide")).json
+
+    assert (told["destination"], told["refusal"]["status"]) == (None, 503)
+    assert told["reason"].startswith("The request was refused with 503")
+    assert "engine-a" not in str(told)
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        pytest.param("/v1/explain", {}, id="explain"),
+        pytest.param("/v1/decide", {"policy": "dynamo"}, id="another-policy"),
+    ],
+)
+async def test_what_tells_of_the_fleet_is_for_keys_that_may_test(
+    stage: Stage, path: str, more: dict[str, str]
+) -> None:
+    await stage.engine("a")
+    await stage.load()
+
+    answer = await stage.ask({"path": CHAT, "body": chat()} | more, path=path)
+
+    assert (answer.status, answer.json["error"]["code"]) == (403, "may-not-test")
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def run(
     terms = RelayTerms(
         answer_headers=b"",
         hide_usage=hide_usage,
-        cached_tokens=cached_tokens,
+        cached_tokens=lambda: cached_tokens,
         on_first=lambda: None,
         on_tokens=lambda count: None,
     )

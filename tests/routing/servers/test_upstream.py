@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from routing.servers.origin import Origin
 from routing.servers.upstream import (
     Collected,
     Deadlines,
-    Origin,
     UpstreamError,
     UpstreamPool,
 )
@@ -25,6 +25,7 @@ class Listener:
     def __init__(self, talk: Talk) -> None:
         self._talk = talk
         self.connections = 0
+        self.open = 0
 
     async def __aenter__(self) -> Origin:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -35,11 +36,13 @@ class Listener:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.open += 1
         try:
             await self._talk(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
+            self.open -= 1
             writer.close()
 
 
@@ -114,6 +117,22 @@ async def test_every_framing_is_read(
         pytest.param((b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf",), "status", id="half"),
         pytest.param((), "connect", id="nothing"),
         pytest.param((OK + OK,), "status", id="two-answers"),
+        pytest.param(
+            (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n",),
+            "status",
+            id="both-lengths",
+        ),
+        pytest.param(
+            (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 9\r\n\r\nok",),
+            "status",
+            id="two-lengths",
+        ),
+        pytest.param(
+            (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n-2\r\nok",),
+            "status",
+            id="bad-chunk",
+        ),
+        pytest.param((b"HTTP/1.1 200 OK\r\nx: a\r\n b\r\n\r\n",), "status", id="folded"),
         pytest.param((b"HTTP/1.1 200 OK\r\nx: ", b"y" * 600_000), "status", id="endless-header"),
     ],
 )
@@ -192,13 +211,33 @@ async def test_connections_idle_for_too_long_are_not_used_again() -> None:
     assert listener.connections == 2
 
 
-@pytest.mark.parametrize(
-    ("url", "text"),
-    [
-        ("http://10.0.0.1:8000", "10.0.0.1:8000"),
-        ("http://[::1]:8000", "[::1]:8000"),
-        ("http://engine", "engine:80"),
-    ],
-)
-def test_an_origin_is_read_from_a_url(url: str, text: str) -> None:
-    assert str(Origin.of(url)) == text
+async def test_surplus_connections_are_closed_while_others_are_used() -> None:
+    pool = UpstreamPool(idle_seconds=0.1)
+    listener = Listener(says(OK))
+    async with listener as origin:
+        runs = (pool.run(origin, REQUEST, Collected(), DEADLINES) for _ in range(4))
+        await asyncio.gather(*runs)
+        async with asyncio.timeout(5):
+            while listener.open > 1:
+                await pool.run(origin, REQUEST, Collected(), DEADLINES)
+                await asyncio.sleep(0.005)
+    pool.close()
+
+    assert listener.connections >= 4
+
+
+async def test_a_kept_connection_has_the_deadlines_of_its_own_exchange(pool: UpstreamPool) -> None:
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK)
+        await reader.read()
+
+    patient = Deadlines(connect=1.0, first_byte=600.0, stall=600.0)
+    hasty = Deadlines(connect=1.0, first_byte=0.05, stall=600.0)
+    listener = Listener(once)
+    async with listener as origin, asyncio.timeout(5):
+        await pool.run(origin, REQUEST, Collected(), patient)
+        with pytest.raises(UpstreamError) as caught:
+            await pool.run(origin, REQUEST, Collected(), hasty)
+
+    assert (caught.value.kind, listener.connections) == ("timeout", 1)

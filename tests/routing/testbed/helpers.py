@@ -5,10 +5,10 @@ from array import array
 from pathlib import Path
 from typing import Any
 
+from routing.simulator.profiles import load_profile
 from routing.testbed import tokens as tk
 from routing.testbed.engine import Engine
 from routing.testbed.events import EventLog
-from routing.testbed.profiles import load_profile
 from routing.testbed.scheduler import EngineModel, Limits
 from routing.testbed.sequence import Sequence
 from routing.testbed.settings import EngineSettings
@@ -111,6 +111,17 @@ def sse_events(text: str) -> list[dict[str, Any]]:
     lines = [line for line in text.split("\n") if line]
     assert lines[-1] == "data: [DONE]"
     return [json.loads(line.removeprefix("data: ")) for line in lines[:-1]]
+
+
+def named_events(text: str) -> list[dict[str, Any]]:
+    """Events of a stream whose events have names; each name is the event's own type."""
+    found = []
+    for part in text.removesuffix("\n\n").split("\n\n"):
+        name, _, data = part.partition("\n")
+        event = json.loads(data.removeprefix("data: "))
+        assert name == f"event: {event['type']}"
+        found.append(event)
+    return found
 
 
 def metric(page: str, name: str, **labels: str) -> float:

@@ -146,3 +146,34 @@ async def test_unknown_routes_and_methods_are_refused(
 
     assert (missing.status_code, missing.json()) == (404, {"detail": "Not Found"})
     assert (wrong.status_code, wrong.json()) == (405, {"detail": "Method Not Allowed"})
+
+
+@pytest.mark.parametrize("cut", [1, 30, 59])
+async def test_an_open_last_message_is_continued_to_the_same_text(
+    start_engine: StartEngine, client: httpx.AsyncClient, cut: int
+) -> None:
+    engine = await start_engine()
+    body = chat(max_tokens=60)
+    whole = (await client.post(url(engine, CHAT), json=body)).json()["choices"][0]["message"]
+    begun = whole["content"][: 4 * cut]
+    messages = [*body["messages"], {"role": "assistant", "content": begun}]
+    more = {"add_generation_prompt": False, "continue_final_message": True}
+
+    rest = await client.post(
+        url(engine, CHAT), json=body | more | {"messages": messages, "max_tokens": 60 - cut}
+    )
+
+    answer = rest.json()
+    assert begun + answer["choices"][0]["message"]["content"] == whole["content"]
+    assert answer["usage"]["completion_tokens"] == 60 - cut
+
+
+async def test_an_open_last_message_excludes_a_generation_prompt(
+    start_engine: StartEngine, client: httpx.AsyncClient
+) -> None:
+    engine = await start_engine()
+
+    answer = await client.post(url(engine, CHAT), json=chat(continue_final_message=True))
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "continue_final_message"

@@ -82,3 +82,22 @@ def test_events_rebuild_exactly_what_the_engine_holds() -> None:
 
     assert len(known) == model.pool.cached
     assert all(model.pool.match([key], 1) for key in known)
+
+
+def test_an_adapter_is_told_as_in_the_capture() -> None:
+    log = EventLog()
+    model = make_model(log=log)
+    for start, name in enumerate(("lora1", "lora2", "lora1")):
+        sequence = make_sequence(48, output=1, start=1000 * start)
+        sequence.adapter = name
+        model.add(sequence)
+        run_until_idle(model, 0.0)
+
+    events = stored(log.take())
+
+    assert [(event["lora_id"], event["lora_name"]) for event in events] == [
+        (1, "lora1"),
+        (2, "lora2"),
+        (1, "lora1"),
+    ]
+    assert events[0]["extra_keys"] == [["lora1"]] * 3

@@ -1,13 +1,15 @@
 """Figures of a run: definitions of the published benchmarks, and unknown is not zero."""
 
+from typing import Any
+
 import pytest
 
-from routing.testbed.load_report import Outcome, Spread, spread, summarize
+from routing.testbed.load_report import Outcome, Spread, Targets, spread, summarize
 
 
-def outcome(index: int = 0, **values: object) -> Outcome:
+def outcome(index: int = 0, **values: Any) -> Outcome:
     """A request that went well: first token after 1 s, 10 more in 2 s."""
-    defaults: dict[str, object] = {
+    defaults: dict[str, Any] = {
         "sent_at": 10.0,
         "first_at": 11.0,
         "last_at": 13.0,
@@ -16,7 +18,7 @@ def outcome(index: int = 0, **values: object) -> Outcome:
         "completion_tokens": 11,
         "cached_tokens": 50,
     }
-    return Outcome(index=index, **(defaults | values))  # type: ignore[arg-type] # shortened call
+    return Outcome(index=index, **(defaults | values))
 
 
 def test_throughput_is_tokens_over_first_send_to_last_completion() -> None:
@@ -57,3 +59,35 @@ def test_a_run_without_success_has_no_figures() -> None:
 
 def test_percentiles_are_nearest_ranks() -> None:
     assert spread(float(n) for n in range(1, 101)) == Spread(50.5, 50.0, 90.0, 99.0)
+
+
+def _answered(*, ttft: float, tpot: float, tokens: int = 11) -> Outcome:
+    return Outcome(
+        index=0,
+        sent_at=0.0,
+        first_at=ttft,
+        last_at=ttft + tpot * (tokens - 1),
+        ended_at=ttft + tpot * (tokens - 1),
+        completion_tokens=tokens,
+    )
+
+
+def test_goodput_counts_requests_that_met_every_target() -> None:
+    outcomes = [
+        _answered(ttft=1.0, tpot=0.05),
+        _answered(ttft=4.0, tpot=0.05),
+        _answered(ttft=1.0, tpot=0.10),
+        _answered(ttft=1.0, tpot=0.0, tokens=1),
+    ]
+
+    report = summarize(outcomes, max_send_lag_seconds=0.0, targets=Targets(3.0, 0.08))
+
+    assert report.within_slo == 2
+    assert report.goodput_per_second == pytest.approx(2 / 4.5)
+
+
+def test_without_targets_there_is_no_goodput() -> None:
+    report = summarize([_answered(ttft=1.0, tpot=0.05)], max_send_lag_seconds=0.0)
+
+    assert report.within_slo is None
+    assert report.goodput_per_second is None

@@ -86,6 +86,24 @@ async def test_sources_are_told_in_the_captured_shape(
     assert shape(answer.json()) == shape(sample("kv_event_sources")["response"])
 
 
+async def test_a_restarted_publisher_numbers_from_zero_at_the_same_port(
+    start_engine: StartEngine, client: httpx.AsyncClient, sockets: zmq.asyncio.Context
+) -> None:
+    engine = await start_engine(kv_events_port=0)
+    assert engine.publisher is not None
+    port = engine.publisher.port
+    await first_batch(engine, client)
+
+    engine.restart_publisher()
+
+    assert engine.publisher.port == port
+    subscriber = await subscribe(sockets, engine, client)
+    await client.post(url(engine, "/v1/completions"), json=completion("y" * 400, max_tokens=1))
+    _, number, _ = await receive(subscriber)
+    # The first batch of the new life: what `subscribe` asked for is cached and publishes nothing.
+    assert int.from_bytes(number, "big") == 0
+
+
 async def subscribe(
     sockets: zmq.asyncio.Context, engine: Engine, client: httpx.AsyncClient
 ) -> zmq.asyncio.Socket:

@@ -1,5 +1,6 @@
 """A sequence knows its own length and where its answer ends."""
 
+from array import array
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ from tests.routing.testbed.helpers import make_sequence
 NATURAL = tk.natural_length(make_sequence(100).prompt_key)
 
 
-def ending(**limits: Any) -> Sequence:
+def ending(prompt: "array[int] | int" = 100, **limits: Any) -> Sequence:
     """A sequence of one prompt under these limits."""
-    base = make_sequence(100)
+    base = make_sequence(prompt)
     return Sequence(
         id="cmpl-1",
         tokens=base.tokens,
@@ -52,3 +53,17 @@ def test_an_emitted_token_becomes_part_of_the_sequence() -> None:
     assert sequence.prompt_tokens == 10
     assert len(sequence.tokens) == 12
     assert sequence.tokens[-1] == tk.PIECE_IDS[sequence.piece]
+
+
+@pytest.mark.parametrize("taken", [0, 1, 7, NATURAL - 1])
+def test_a_sequence_goes_on_where_another_one_was_cut(taken: int) -> None:
+    whole = make_sequence(100)
+    for _ in range(NATURAL):
+        whole.emit()
+
+    rest = ending(whole.tokens[: 100 + taken], max_output=5000)
+    for _ in range(rest.stop_at):
+        rest.emit()
+
+    assert rest.tokens == whole.tokens
+    assert rest.ends_by_itself

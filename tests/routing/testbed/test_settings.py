@@ -9,10 +9,11 @@ from tests.routing.testbed.helpers import make_settings
 def test_sizes_come_from_the_profile_unless_they_are_given() -> None:
     ours, given = make_settings(), make_settings(kv_tokens=3200, max_num_batched_tokens=99)
 
-    sizes = [settings.limits(settings.profile()) for settings in (ours, given)]
+    profile = ours.profile()
+    sizes = [settings.limits(profile) for settings in (ours, given)]
 
-    assert [limits.blocks for limits in sizes] == [380_249 // 16, 200]
-    assert [limits.batched_tokens for limits in sizes] == [2048, 99]
+    assert [limits.blocks for limits in sizes] == [profile.kv_tokens // 16, 200]
+    assert [limits.batched_tokens for limits in sizes] == [profile.max_num_batched_tokens, 99]
 
 
 @pytest.mark.parametrize(

@@ -57,3 +57,21 @@ def test_prompts_with_different_salts_share_no_block() -> None:
 def test_every_piece_of_an_answer_has_four_bytes() -> None:
     assert {len(piece) for piece in tk.PIECES} == {tk.PIECE_BYTES}
     assert len(set(tk.PIECES)) == 128
+
+
+@given(st.integers(1, 200), st.integers(0, 300))
+def test_a_prompt_with_the_begin_of_its_answer_is_recognised(size: int, spoken: int) -> None:
+    prompt = array("I", range(size))
+    key = tk.prompt_key(prompt)
+    answer = array("I", [tk.PIECE_IDS[tk.answer_piece(key, n)] for n in range(spoken)])
+
+    assert tk.spoken_answer(prompt + answer) == (key, spoken)
+
+
+def test_an_open_turn_is_followed_by_its_own_next_words() -> None:
+    asked = tk.tokenize(tk.chat_segments([("user", "hello")]))
+    begun = [("user", "hello"), ("assistant", " the sun")]
+
+    open_turn = tk.tokenize(tk.chat_segments(begun, answer=False, is_open=True))
+
+    assert open_turn == asked + tk.tokenize([b" the sun"])

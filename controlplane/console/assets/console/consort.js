@@ -31,6 +31,12 @@ function say(text) {
   if (live && live.textContent !== text) live.textContent = text;
 }
 
+// --- a slider and the number beside it
+document.addEventListener("input", (event) => {
+  const place = document.getElementById(event.target.dataset.mirror || "");
+  if (place) place.firstElementChild.textContent = event.target.value;
+});
+
 // --- a form is sent once
 document.addEventListener("submit", (event) => {
   const form = event.target;

@@ -21,6 +21,16 @@ def test_ben_sees_nothing_of_anas() -> None:
     assert selectors.usage_hours_for_viewer(ben).count() == 0
 
 
+def test_a_tenant_named_like_the_router_does_not_see_its_first_prompts() -> None:
+    tenant = make_tenant(slug="consort")
+    make_usage_hour(tenant="consort", key="warm-up", waste_output=1)
+    theirs = make_usage_hour(tenant="consort")
+
+    found = selectors.usage_hours_for_viewer(make_ana(tenant=tenant))
+
+    assert list(found) == [theirs]
+
+
 def test_finance_sees_all_and_the_fleets_operator_nothing() -> None:
     make_usage_hour(tenant=make_tenant().slug)
 

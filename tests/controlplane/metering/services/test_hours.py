@@ -1,6 +1,7 @@
 """Hours of usage are recomputed from events; buckets are disjoint and nothing is lost."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.controlplane.finance.rows import make_pool
 from tests.controlplane.metering.rows import (
     AT,
     HOUR,
+    first_prompt,
     make_event,
     make_events,
     make_segment,
@@ -21,8 +23,8 @@ from tests.controlplane.metering.rows import (
 pytestmark = pytest.mark.django_db
 
 
-def ingest(*events: object) -> None:
-    services.ingest_segment(make_segment(events))  # type: ignore[arg-type]
+def ingest(*events: Any) -> None:
+    services.ingest_segment(make_segment(events))
     services.recompute_stale_hours()
 
 
@@ -69,6 +71,14 @@ def test_a_retried_attempt_is_waste_and_its_request_counts_once() -> None:
     assert (row.requests, row.requests_ok, row.attempts_retried) == (1, 1, 1)
     assert (row.output, row.waste_output) == (50, 7)
     assert (row.input_uncached, row.waste_input_uncached, row.waste_cache_read) == (400, 400, 600)
+
+
+def test_a_routers_first_prompt_is_neither_a_request_nor_a_retry_nor_billable() -> None:
+    ingest(first_prompt(1))
+
+    row = UsageHour.objects.get()
+    assert all(getattr(row, name) == 0 for name in [*UsageHour.COUNTS, *UsageHour.BUCKETS])
+    assert (row.waste_input_uncached, row.waste_output) == (302, 1)
 
 
 def test_refused_failed_and_aborted_requests_are_counted_apart() -> None:

@@ -41,6 +41,13 @@ def test_a_segment_is_stored_and_its_hours_are_stale() -> None:
     assert RouterProgress.objects.get().last_sequence == 2
 
 
+def test_the_name_that_was_asked_for_is_kept() -> None:
+    services.ingest_segment(make_segment([make_event(1), make_event(2, asked_model="chat")]))
+
+    stored = UsageEventRow.objects.order_by("sequence").values_list("model", "asked_model")
+    assert list(stored) == [("granite-4.1-8b", ""), ("granite-4.1-8b", "chat")]
+
+
 def test_the_same_segment_again_changes_nothing() -> None:
     segment = make_segment(make_events(1, 5))
     services.ingest_segment(segment)

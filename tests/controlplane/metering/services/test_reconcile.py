@@ -9,7 +9,13 @@ from controlplane.metering import services
 from controlplane.metering.models import Reconciliation
 from controlplane.serving.models import ProbeRecord
 from tests.controlplane.finance.rows import make_endpoint, make_engine_hour, make_pool
-from tests.controlplane.metering.rows import HOUR, make_usage_hour
+from tests.controlplane.metering.rows import (
+    HOUR,
+    first_prompt,
+    make_event,
+    make_segment,
+    make_usage_hour,
+)
 from tests.controlplane.telemetry.rows import make_node
 
 pytestmark = pytest.mark.django_db
@@ -45,6 +51,30 @@ def test_a_clean_hour_leaves_nothing_over() -> None:
     assert (row.gateway_tokens, row.engine_tokens, row.probe_tokens) == (1053, 1063, 10)
     assert row.unattributed_tokens == 0
     assert row.source == "simulated"
+
+
+def test_first_prompts_of_routers_are_probes_and_no_clients() -> None:
+    services.ingest_segment(
+        make_segment([make_event(1), first_prompt(2), first_prompt(3, node="gpu-2")])
+    )
+    services.recompute_stale_hours()
+    make_pool()
+    engine("decode", prompt_tokens=1000 + 302 + 302, generation_tokens=50 + 1 + 1)
+
+    row = reconcile()
+
+    assert (row.gateway_tokens, row.probe_tokens) == (1050, 606)
+    assert row.unattributed_tokens == 0
+
+
+def test_what_tenants_call_alike_is_theirs() -> None:
+    make_usage_hour(tenant="consort")
+    make_usage_hour(key="warm-up")
+    engine("both", prompt_tokens=2000, generation_tokens=100)
+
+    row = reconcile()
+
+    assert (row.gateway_tokens, row.probe_tokens) == (2100, 0)
 
 
 @pytest.mark.parametrize(("generated", "left"), [(150, 100), (10, -40)])

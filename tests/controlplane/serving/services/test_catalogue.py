@@ -5,7 +5,11 @@ from django.core.exceptions import ValidationError
 
 from controlplane.common.permissions import NotPermittedError
 from controlplane.serving import services
-from controlplane.serving.errors import EngineArgumentsRefusedError, ModelUnknownError
+from controlplane.serving.errors import (
+    EngineArgumentsRefusedError,
+    ModelUnknownError,
+    SloRefusedError,
+)
 from controlplane.serving.models import Model, Pool
 from tests.controlplane.serving.factories import make_pool, make_serving_model
 from tests.factories import make_ben, make_olga
@@ -77,3 +81,10 @@ def test_a_model_of_ones_own_needs_every_figure() -> None:
         services.create_model(actor=olga, slug="own", name="Own", max_model_len=4096)
 
     assert {"layers", "weight_bytes", "flops_per_token"} <= set(refused.value.message_dict)
+
+
+def test_a_new_pool_with_wrong_rules_of_waiting_is_refused() -> None:
+    with pytest.raises(SloRefusedError, match="/admission/queue_seconds"):
+        make_pool(admission={"queue_seconds": 0})
+
+    assert not Pool.objects.exists()

@@ -1,5 +1,7 @@
 """Guards of a wave."""
 
+from typing import Any
+
 import pytest
 
 from controlplane.serving.services.guards import Look, look, tripped
@@ -7,12 +9,12 @@ from controlplane.serving.services.guards import Look, look, tripped
 LIMITS = {"min_requests": 20, "max_error_share": 0.05, "ttft_p95_seconds": 1.6}
 
 
-def seen(**overrides: object) -> Look:
-    values = {
+def seen(**overrides: Any) -> Look:
+    values: dict[str, Any] = {
         "requests": 100, "failed_share": 0.0, "ttft_p95_at_least": 0.1, "ttft_p95_at_most": 0.2,
         "ttft_p95_before_at_most": None,
     }  # fmt: skip
-    return Look(**values | overrides)  # type: ignore[arg-type]  # fields by name
+    return Look(**values | overrides)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,17 @@ def test_live_keys_and_where_their_tenants_may_be_are_in_it() -> None:
     assert facts.tenants == {"ana": ["KR"]}
 
 
+def test_targets_and_rules_of_waiting_are_in_it() -> None:
+    pool = make_pool(
+        slo_ttft_p95_seconds=1.5, slo_tpot_p95_seconds=0.06, admission={"queue_seconds": 5}
+    )
+
+    facts = pool_facts(pool)
+
+    assert (facts.slo_ttft_seconds, facts.slo_tpot_seconds) == (1.5, 0.06)
+    assert facts.admission == {"queue_seconds": 5}
+
+
 def test_prices_come_from_the_function_that_settings_name(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

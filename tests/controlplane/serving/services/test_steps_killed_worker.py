@@ -82,7 +82,8 @@ def proxy(engine_host: EngineHost) -> Iterator[Boundary]:
 def finish(plan: ChangePlan, *, seconds: float = 60) -> ChangePlan:
     deadline = time.monotonic() + seconds
     while plan.state == ChangePlan.State.APPLYING and time.monotonic() < deadline:
-        services.reconcile_pool(pool_id=plan.pool_id, patience_seconds=1.0)
+        if not services.reconcile_pool(pool_id=plan.pool_id, patience_seconds=1.0):
+            time.sleep(0.1)  # the dead worker's lease has not run out
         plan.refresh_from_db()
     return plan
 

@@ -46,6 +46,20 @@ def test_a_key_is_stored_as_a_hash_and_shown_once() -> None:
     assert (key.tenant, key.project) == (ana.tenant, project)
 
 
+def test_a_priority_above_zero_is_the_platforms_to_give() -> None:
+    ana = make_ana()
+    wish = {"project_id": make_project(tenant=ana.tenant).pk, "name": "prod"}
+
+    lower, _ = services.issue_inference_key(**wish, actor=ana, highest_priority=-5)
+    with pytest.raises(NotPermittedError):
+        services.issue_inference_key(**wish, actor=ana, highest_priority=1)
+    higher, _ = services.issue_inference_key(**wish, actor=make_admin(), highest_priority=10)
+
+    assert [lower.highest_priority, higher.highest_priority] == [-5, 10]
+    entry = AuditEntry.objects.filter(action="inference_key.issue").latest("pk")
+    assert entry.after["highest_priority"] == 10
+
+
 def test_nobody_issues_keys_for_another_tenant() -> None:
     project = make_project(tenant=make_ana().tenant)
 

@@ -1,0 +1,1 @@
+"""`consort`: a thin client of the API. No Django, no cluster client; a command is one file."""

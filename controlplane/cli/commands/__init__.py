@@ -1,0 +1,1 @@
+"""One file per noun: `add(commands)` declares its verbs; `main` lists the files."""

@@ -1,0 +1,1 @@
+"""Sampled decisions of the routers: why a request went where it went."""

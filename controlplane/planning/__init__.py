@@ -1,0 +1,1 @@
+"""What would happen if: scenarios, runs of the planner, advice, and the savings calculator."""

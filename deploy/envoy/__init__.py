@@ -1,0 +1,1 @@
+"""Envoy before the engines of a pool, with a router of ours as its picker."""

@@ -1,0 +1,1 @@
+"""Other routers' policies on our own state: each orders endpoints, none knows our price."""

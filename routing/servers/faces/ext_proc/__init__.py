@@ -1,0 +1,1 @@
+"""Envoy's external processor: the endpoint-picker protocol of InferencePool gateways."""

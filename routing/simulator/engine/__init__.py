@@ -1,0 +1,1 @@
+"""One replica: its batch, its KV blocks, its step times."""

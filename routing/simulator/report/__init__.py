@@ -1,0 +1,1 @@
+"""What a run gave: numbers per stage, and pages and plots made of them."""

@@ -1,0 +1,1 @@
+"""What arrives: a kind of traffic is a file, a named one an entry of `catalogue.yaml`."""

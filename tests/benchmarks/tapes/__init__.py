@@ -1,0 +1,1 @@
+"""Stretches of the testbed as a router lived them: recorded, decided again, simulated."""
