@@ -66,6 +66,8 @@ class VendorFacts:
     name: str
     resources: tuple[tuple[str, str], ...]
     """Kubernetes resource names with what each stands for."""
+    dra_driver: str | None
+    """Name under which its driver publishes ResourceSlices; None: no such driver is known."""
     model_label: str | None
     memory_label: str | None
     memory_unit_in_label: str | None
@@ -166,6 +168,7 @@ def _vendor(entry: Mapping[str, Any]) -> VendorFacts:
         slug=slug,
         name=entry["name"],
         resources=tuple((item["name"], item["what"]) for item in entry["resources"]),
+        dra_driver=(entry.get("dra") or {}).get("driver"),
         model_label=entry.get("model_label"),
         memory_label=entry.get("memory_label"),
         memory_unit_in_label=entry.get("memory_unit_in_label"),
