@@ -14,6 +14,7 @@ FOLDERS = {
     "routing/pickers": "PLUGINS",
     "routing/scorers": "PLUGINS",
     "controlplane/serving/engines": "ENGINE",
+    "controlplane/serving/renderers": "RENDERER",
     "controlplane/serving/targets": "TARGET",
 }
 PLUGINS = [
