@@ -88,6 +88,17 @@ class Pool(TimestampedModel):
     state = models.CharField(_("state"), max_length=16, choices=State, default=State.ACTIVE)
     engine = models.CharField(_("engine"), max_length=16, choices=Engine, default=Engine.SIMULATED)
     engine_arguments = models.JSONField(_("more engine arguments"), default=dict, blank=True)
+    containers = models.JSONField(
+        _("containers"),
+        default=dict,
+        blank=True,
+        help_text=_("How engines run in containers: namespace, images by vendor and so on."),
+    )
+    self_heal = models.BooleanField(
+        _("puts drift right"),
+        default=False,
+        help_text=_("Asks again for what somebody changed in a cluster; never against an owner."),
+    )
     policy = models.CharField(
         _("routing policy"), max_length=32, choices=Policy, default=Policy.CONSORT
     )

@@ -43,6 +43,10 @@ class Workload(TimestampedModel):
     observed = models.JSONField(_("observed"), default=dict, blank=True)
     observed_at = models.DateTimeField(_("observed at"), null=True, blank=True)
     conditions = models.JSONField(_("conditions"), default=list, blank=True)
+    refused_generation = models.PositiveIntegerField(_("refused generation"), null=True, blank=True)
+    """Generation that the target refused last; null once it took one."""
+    refused_at = models.DateTimeField(_("refused at"), null=True, blank=True)
+    refusals = models.PositiveIntegerField(_("refusals in a row"), default=0)
 
     class Meta:
         ordering = ["name", "pk"]

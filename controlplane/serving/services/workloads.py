@@ -119,9 +119,9 @@ def converge(pool: Pool, hold: Hold) -> dict[UUID, SeenEngine]:
 
 def workload_logs(*, workload_id: UUID, actor: "User", size: int = LOG_BYTES) -> str:
     """Last bytes of an engine's output. Raises NotPermittedError or TargetUnavailableError."""
-    workload = Workload.objects.get(pk=workload_id)
+    workload = Workload.objects.select_related("node", "pool").get(pk=workload_id)
     permissions.require(actor, "serving.view_workload", workload)
-    return target(workload.target).logs(workload.name, size=min(size, LOG_BYTES))
+    return target(workload.target).logs(_wanted(workload), size=min(size, LOG_BYTES))
 
 
 def is_as_wanted(workload: Workload, seen: SeenEngine | None) -> bool:
@@ -154,6 +154,9 @@ def _wanted(workload: Workload) -> WantedEngine:
         argv=tuple(desired.get("argv", ())),
         env=desired.get("env", {}),
         url=desired.get("url", ""),
+        cluster=str(workload.node.cluster_id),
+        pool=workload.pool.slug,
+        manifests=tuple(desired.get("manifests", ())),
     )
 
 
@@ -168,7 +171,7 @@ def _act(workload: Workload, seen: SeenEngine, hold: Hold) -> None:
     hold.renew()
     try:
         if wants_none:
-            target(workload.target).delete(workload.name, fencing_token=hold.token)
+            target(workload.target).delete(_wanted(workload), fencing_token=hold.token)
         else:
             target(workload.target).apply(_wanted(workload), fencing_token=hold.token)
         _note(workload, "Applied", "True", "Applied", "")

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from controlplane.serving.conditions import Status
+
 SeenState = Literal["absent", "starting", "running", "ending", "exited", "failed", "unknown"]
 
 
@@ -12,11 +14,14 @@ class TargetUnavailableError(Exception):
 
 
 class TargetRefusedError(Exception):
-    """The target answered with no; `fenced` when a newer holder acts on the engine."""
+    """The target answered with no; `fenced` when a newer holder acts on the engine.
 
-    def __init__(self, message: str, *, fenced: bool = False) -> None:
+    `reason` is one word for the condition, in the target's own spelling where it has one.
+    """
+
+    def __init__(self, message: str, *, reason: str = "Refused", fenced: bool = False) -> None:
         super().__init__(message)
-        self.fenced = fenced
+        self.reason, self.fenced = reason, fenced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +35,22 @@ class WantedEngine:
     env: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
     """Address of an engine that somebody else runs."""
+    cluster: str = ""
+    """Id of the cluster in which it runs."""
+    pool: str = ""
+    """Short name of its pool."""
+    manifests: tuple[Mapping[str, Any], ...] = ()
+    """Objects that make up the engine, for a target that takes objects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenCondition:
+    """One fact that a target saw of an engine; reason and message in the target's own words."""
+
+    type: str
+    status: Status
+    reason: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +73,14 @@ class SeenEngine:
     exited_at: float | None = None
     """Unix time in seconds."""
     failure: str = ""
+    conditions: tuple[SeenCondition, ...] = ()
+    """What the target says of it beside its state; kept among the engine's conditions."""
+    has_drifted: bool = False
+    """Somebody changed what was asked for; asking again might put it right."""
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values for a JSON column."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """Plain values for a JSON column, without the conditions, which have their own."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "conditions"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +89,8 @@ class Capabilities:
 
     starts_engines: bool
     sentence: str
+    restarts_engines: bool = False
+    """An engine that ended is started again by the place itself."""
 
     def limits(self, workload: str) -> list[str]:
         """Sentences about what the target cannot do for a workload."""
@@ -84,11 +111,17 @@ class Target(Protocol):
     def observe(self, engines: Sequence[WantedEngine]) -> dict[str, SeenEngine]:
         """What is true of each engine, by name. Raises TargetUnavailableError."""
 
-    def delete(self, name: str, *, fencing_token: int) -> None:
-        """End it; an engine that is not known is ended already."""
+    def delete(self, engine: WantedEngine, *, fencing_token: int) -> None:
+        """End it; an engine that is not known is ended already.
 
-    def logs(self, name: str, *, size: int) -> str:
-        """Last bytes of its output, or a sentence when the target has none."""
+        Raises TargetUnavailableError or TargetRefusedError.
+        """
+
+    def logs(self, engine: WantedEngine, *, size: int) -> str:
+        """Last bytes of its output, or a sentence when the target has none.
+
+        Raises TargetUnavailableError or TargetRefusedError.
+        """
 
     def capabilities(self) -> Capabilities:
         """What this target can do."""

@@ -44,17 +44,17 @@ class Local:
             for engine in engines
         }
 
-    def delete(self, name: str, *, fencing_token: int) -> None:
+    def delete(self, engine: WantedEngine, *, fencing_token: int) -> None:
         """End the engine; the host answers at once."""
         try:
-            self._ask("DELETE", f"/engines/{name}?fencing_token={fencing_token}")
+            self._ask("DELETE", f"/engines/{engine.name}?fencing_token={fencing_token}")
         except KeyError:
             return
 
-    def logs(self, name: str, *, size: int) -> str:
+    def logs(self, engine: WantedEngine, *, size: int) -> str:
         """Tail of what the engine printed."""
         try:
-            return self._ask("GET", f"/engines/{name}/logs?bytes={size}").text
+            return self._ask("GET", f"/engines/{engine.name}/logs?bytes={size}").text
         except KeyError:
             return ""
 

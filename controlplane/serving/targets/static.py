@@ -30,10 +30,10 @@ class Static:
             seen = pool.map(lambda engine: _look(client, engine), engines)
             return {engine.name: engine for engine in seen}
 
-    def delete(self, name: str, *, fencing_token: int) -> None:
+    def delete(self, engine: WantedEngine, *, fencing_token: int) -> None:
         """Nothing: the engine is not ours to end."""
 
-    def logs(self, name: str, *, size: int) -> str:
+    def logs(self, engine: WantedEngine, *, size: int) -> str:
         """A sentence, because its output is elsewhere."""
         return "This engine is run by somebody else; its output is kept there."
 

@@ -72,7 +72,7 @@ def test_a_host_that_fails_or_is_away_is_unavailable(answer: Script, settings: A
 def test_deleting_what_is_not_known_is_done_already(answer: Script) -> None:
     answer(404, {"code": "engine-unknown", "detail": "No."})
 
-    target("local").delete("gpu-1-0", fencing_token=1)
+    target("local").delete(WANTED, fencing_token=1)
 
 
 def test_an_unknown_target_names_the_known_ones() -> None:

@@ -62,9 +62,9 @@ def test_an_engine_that_is_away_is_unknown_and_one_that_loads_is_starting(engine
 def test_nothing_is_ever_sent_to_change_it(engine: Engine) -> None:
     static = target("static")
     static.apply(engine.wanted(), fencing_token=1)
-    static.delete("gpu-1-0", fencing_token=1)
+    static.delete(engine.wanted(), fencing_token=1)
     static.observe([engine.wanted()])
 
     assert {call.split()[0] for call in engine.calls} == {"GET"}
     assert not static.capabilities().starts_engines
-    assert "kept there" in static.logs("gpu-1-0", size=10)
+    assert "kept there" in static.logs(engine.wanted(), size=10)
