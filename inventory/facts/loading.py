@@ -68,6 +68,12 @@ class VendorFacts:
     """Kubernetes resource names with what each stands for."""
     dra_driver: str | None
     """Name under which its driver publishes ResourceSlices; None: no such driver is known."""
+    device_classes: tuple[str, ...]
+    """Classes that its driver brings for claims, the one of whole devices first."""
+    images: tuple[str, ...]
+    """Repositories of engine images, without tags; empty: none is public, or none is known."""
+    tolerations: tuple[str, ...]
+    """Keys of taints that the vendor's own manifests tolerate; empty: none is known."""
     model_label: str | None
     memory_label: str | None
     memory_unit_in_label: str | None
@@ -169,6 +175,9 @@ def _vendor(entry: Mapping[str, Any]) -> VendorFacts:
         name=entry["name"],
         resources=tuple((item["name"], item["what"]) for item in entry["resources"]),
         dra_driver=(entry.get("dra") or {}).get("driver"),
+        device_classes=tuple((entry.get("dra") or {}).get("device_classes", ())),
+        images=tuple(entry.get("runtime_images", ())),
+        tolerations=tuple(entry.get("tolerations", ())),
         model_label=entry.get("model_label"),
         memory_label=entry.get("memory_label"),
         memory_unit_in_label=entry.get("memory_unit_in_label"),
