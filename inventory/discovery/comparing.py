@@ -3,10 +3,15 @@
 Devices are matched in three passes: the same serial; then the same slot where nobody wrote down a
 serial; what is left over differs. A device matched by its serial keeps its readings even if it sits
 in another slot, because the serial says which device it is.
+
+A cluster says less than an agent. Where it lists devices without places, they are matched by serial
+and else by order, and nothing has moved. Where it only counts, nothing is said about a single
+device: the numbers are compared, and no serial differs.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inventory.discovery.base import FoundNode
@@ -14,6 +19,8 @@ from inventory.vendors.base import FoundAccelerator
 
 ABOUT_THE_NODE = -1
 """Slot of a difference that concerns the node as such."""
+_LOOK: Mapping[str, Any] = {"do": "look-at-the-node"}
+"""There is nothing to take over: somebody has to look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +48,16 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Every intended device is in exactly one of `matched` and `missing`."""
+    """Every intended device is in exactly one of `matched`, `missing` and `unsaid`."""
 
     matched: Mapping[Any, FoundAccelerator]
     """By the key of the intended device."""
     missing: tuple[Any, ...]
     differences: tuple[Difference, ...]
+    unsaid: tuple[Any, ...] = ()
+    """Devices that this look says nothing about, each by itself."""
+    all_usable: bool = False
+    """True if as many as intended are given out, though nobody says which is which."""
 
 
 def compare(
@@ -55,32 +66,104 @@ def compare(
     intended: Sequence[IntendedAccelerator],
     found: FoundNode,
     model_of: Callable[[str], str | None],
+    is_cordoned: bool = False,
 ) -> Comparison:
     """Match devices and list the differences, ordered by slot and kind.
 
     `model_of` gives the slug of a model by the name that the vendor's tool prints, or None. A node
-    that reports another vendor matches nothing: its slots mean other devices.
+    that reports another vendor matches nothing: its slots mean other devices. `is_cordoned`: that
+    the cluster places nothing there is as it was meant.
     """
-    if found.vendor != vendor:
-        other = Difference(
-            "vendor-differs", ABOUT_THE_NODE, vendor, found.vendor, {"do": "look-at-the-node"}
+    about = [
+        Difference(doubt.kind, ABOUT_THE_NODE, doubt.expected, doubt.observed, _LOOK)
+        for doubt in found.doubts
+        if not (doubt.kind == "cordoned-in-cluster" and is_cordoned)
+    ]
+    keys = tuple(device.key for device in intended)
+    if found.state == "gone":
+        return Comparison({}, (), _sorted(about), unsaid=keys)
+    if not found.vendor:
+        nothing = Difference(
+            "nothing-found", ABOUT_THE_NODE, f"{len(intended)} x {vendor}", _others(found), _LOOK
         )
-        return Comparison({}, tuple(device.key for device in intended), (other,))
-    matched, left_intended, left_found = _match(intended, found.accelerators)
+        return Comparison({}, (), _sorted([*about, nothing]), unsaid=keys)
+    if found.vendor != vendor:
+        other = Difference("vendor-differs", ABOUT_THE_NODE, vendor, found.vendor, _LOOK)
+        return Comparison({}, keys, _sorted([*about, other]))
+    if not found.names_devices or _speaks_of_other_serials(intended, found):
+        return _counted(intended, found, model_of, about)
+    matched, left_intended, left_found = _match(intended, found)
+    about += _usable(found, len(intended))
     differences = [
-        *_of_matched(intended, matched, model_of),
+        *about,
+        *_of_matched(intended, matched, model_of, has_slots=found.has_slots),
         *_of_left_over(left_intended, left_found, model_of),
     ]
-    return Comparison(
-        matched=matched,
-        missing=tuple(device.key for device in left_intended),
-        differences=tuple(sorted(differences, key=lambda each: (each.slot, each.kind))),
-    )
+    return Comparison(matched, tuple(device.key for device in left_intended), _sorted(differences))
+
+
+def _counted(
+    intended: Sequence[IntendedAccelerator],
+    found: FoundNode,
+    model_of: Callable[[str], str | None],
+    about: list[Difference],
+) -> Comparison:
+    """Numbers against numbers; which device is which is not said."""
+    planned = len(intended)
+    if found.names_devices:
+        serials = ", ".join(device.serial for device in found.accelerators[:2])
+        about.append(
+            Difference("other-serials", ABOUT_THE_NODE, "", f"{serials}, ..."[:200], _LOOK)
+        )
+    if found.count is not None and found.count != planned:
+        kind = "fewer-devices" if found.count < planned else "more-devices"
+        about.append(Difference(kind, ABOUT_THE_NODE, str(planned), str(found.count), _LOOK))
+    about += _usable(found, planned)
+    model, models = model_of(found.model), sorted({device.model for device in intended})
+    if model is not None and models and model not in models:
+        about.append(Difference("model-differs", ABOUT_THE_NODE, ", ".join(models), model, _LOOK))
+    all_usable = bool(planned) and found.usable is not None and found.usable >= planned
+    keys = tuple(device.key for device in intended)
+    return Comparison({}, (), _sorted(about), unsaid=keys, all_usable=all_usable)
+
+
+def _usable(found: FoundNode, planned: int) -> list[Difference]:
+    """Fewer are given out than there are: the device plugin, or the driver, holds some back."""
+    there = planned if found.count is None else min(found.count, planned)
+    if found.usable is None or found.usable >= there:
+        return []
+    return [Difference("not-usable", ABOUT_THE_NODE, str(there), str(found.usable), _LOOK)]
+
+
+def _speaks_of_other_serials(intended: Sequence[IntendedAccelerator], found: FoundNode) -> bool:
+    """True if a driver writes serials of another kind than the agent, such as UUIDs.
+
+    So many devices are never replaced at once that not one is left; of a single device nobody can
+    tell.
+    """
+    planned = {device.serial for device in intended if device.serial}
+    seen = {device.serial for device in found.accelerators if device.serial}
+    is_cluster = found.source == "kubernetes"
+    return is_cluster and min(len(planned), len(seen)) > 1 and not planned & seen
+
+
+def _others(found: FoundNode) -> str:
+    named = [fact.place for fact in found.facts if fact.name == "other"]
+    return ", ".join(named)[:200]
+
+
+def _sorted(differences: Sequence[Difference]) -> tuple[Difference, ...]:
+    """In order, each kind once per slot: the first of a kind is the one that counts."""
+    first: dict[tuple[int, str], Difference] = {}
+    for each in differences:
+        first.setdefault((each.slot, each.kind), each)
+    return tuple(first[key] for key in sorted(first))
 
 
 def _match(
-    intended: Sequence[IntendedAccelerator], found: Sequence[FoundAccelerator]
+    intended: Sequence[IntendedAccelerator], seen: FoundNode
 ) -> tuple[dict[Any, FoundAccelerator], list[IntendedAccelerator], list[FoundAccelerator]]:
+    found = seen.accelerators
     by_serial = {device.serial: device for device in found if device.serial}
     matched = {
         device.key: by_serial[device.serial]
@@ -89,6 +172,8 @@ def _match(
     }
     used = {device.slot for device in matched.values()}
     by_slot = {device.slot: device for device in found if device.slot not in used}
+    if not seen.has_slots:
+        by_slot = _in_order(intended, matched, by_slot)
     for device in intended:
         there = by_slot.get(device.slot)
         if device.key in matched or there is None or (device.serial and there.serial):
@@ -99,17 +184,33 @@ def _match(
     return matched, left, list(by_slot.values())
 
 
+def _in_order(
+    intended: Sequence[IntendedAccelerator],
+    matched: Mapping[Any, FoundAccelerator],
+    left: Mapping[int, FoundAccelerator],
+) -> dict[int, FoundAccelerator]:
+    """Devices without a place, put into the slots that are left; beyond those into free ones."""
+    taken = {each.slot for each in intended}
+    slots = sorted(each.slot for each in intended if each.key not in matched)
+    free = (slot for slot in itertools.count() if slot not in taken)
+    devices = [left[slot] for slot in sorted(left)]
+    places = itertools.chain(slots, free)
+    return {slot: replace(device, slot=slot) for device, slot in zip(devices, places, strict=False)}
+
+
 def _of_matched(
     intended: Sequence[IntendedAccelerator],
     matched: Mapping[Any, FoundAccelerator],
     model_of: Callable[[str], str | None],
+    *,
+    has_slots: bool = True,
 ) -> list[Difference]:
     differences = []
     for device in intended:
         found = matched.get(device.key)
         if found is None:
             continue
-        if found.slot != device.slot:
+        if has_slots and found.slot != device.slot:
             move = {"do": "move-accelerator", "serial": device.serial, "slot": found.slot}
             differences.append(
                 Difference("moved", device.slot, str(device.slot), str(found.slot), move)

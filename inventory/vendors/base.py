@@ -54,6 +54,10 @@ class LabelFacts:
     model: str | None
     memory_mib: int | None
     count: int | None
+    replicas: int | None = None
+    """Into how many shares each device is handed out; None: no label speaks of shares."""
+    partition: str | None = None
+    """Profile of the slices that the labels describe instead of whole devices."""
 
 
 class Vendor(Protocol):

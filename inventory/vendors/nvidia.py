@@ -5,6 +5,7 @@ Source of the query's field names and marks ("[N/A]", "[GPU is lost]"): `nvidia-
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from inventory.vendors.base import (
     FoundAccelerator,
@@ -16,6 +17,7 @@ from inventory.vendors.base import (
     mebibytes,
     number,
     share,
+    whole_number,
 )
 
 _QUERY = (
@@ -38,13 +40,25 @@ class Nvidia:
         return [_accelerator(row) for row in csv_rows(output, tool="nvidia-smi")]
 
     def read_labels(self, labels: Mapping[str, str]) -> LabelFacts:
-        """Labels of gpu-feature-discovery; memory is a plain number of MiB."""
-        return label_facts(
+        """Labels of gpu-feature-discovery; memory is a plain number of MiB.
+
+        The product ends in -SHARED where GPUs are handed out in shares, and in -MIG-<profile> where
+        the labels describe slices (strategy single).
+        """
+        facts = label_facts(
             labels,
             model="nvidia.com/gpu.product",
             memory="nvidia.com/gpu.memory",
             memory_unit="mib",
             count="nvidia.com/gpu.count",
+        )
+        product, _, profile = (facts.model or "").removesuffix("-SHARED").partition("-MIG-")
+        replicas = whole_number(labels.get("nvidia.com/gpu.replicas"))
+        return replace(
+            facts,
+            model=product or None,
+            replicas=replicas if replicas and replicas > 1 else None,
+            partition=profile or None,
         )
 
 
