@@ -6,7 +6,7 @@ GPU = "nvidia.com/gpu"
 
 
 def node(name: str = "gpu-1", **parts: Any) -> dict[str, Any]:
-    """A ready node; parts are labels, capacity, allocatable (as capacity), taints, ready, cordon."""
+    """A ready node; parts: labels, capacity, allocatable (as capacity), taints, ready, cordon."""
     capacity = parts.get("capacity", {})
     spec: dict[str, Any] = {}
     if parts.get("cordon"):
