@@ -8,6 +8,9 @@ from typing import Any
 _BUCKET = re.compile(
     r"^consort_ttft_seconds_bucket\{(?P<labels>[^}]*)\}\s+(?P<value>\S+)", re.MULTILINE
 )
+_REQUESTS = re.compile(
+    r"^consort_requests_total\{(?P<labels>[^}]*)\}\s+(?P<value>\S+)", re.MULTILINE
+)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 Buckets = dict[str, float]
@@ -34,6 +37,23 @@ def failures(states: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         "total": sum(int(count.get("total") or 0) for count in counts),
         "failed": sum(int(count.get("failed") or 0) for count in counts),
     }
+
+
+def answers(page: str, pool: str) -> dict[str, int]:
+    """Requests of a pool that a router answered, and those it failed or refused for want of room.
+
+    Failed are 5xx, answers that broke off, and 429; what the client did wrong is not.
+    """
+    total = failed = 0.0
+    for match in _REQUESTS.finditer(page):
+        labels = dict(_LABEL.findall(match["labels"]))
+        if labels.get("pool") != pool:
+            continue
+        count, status = float(match["value"]), labels.get("status", "")
+        total += count
+        broke_off = labels.get("outcome") == "error" and status < "400"
+        failed += count if status >= "500" or status == "429" or broke_off else 0.0
+    return {"total": round(total), "failed": round(failed)}
 
 
 def failed_share(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[int, float | None]:

@@ -80,6 +80,7 @@ class Pool(TimestampedModel):
         SIMULATED = "simulated", _("simulated engine")
         VLLM = "vllm", _("vLLM")
         SGLANG = "sglang", _("SGLang")
+        FURIOSA = "furiosa", _("Furiosa-LLM")
 
     slug = models.CharField(_("short name"), max_length=120, unique=True, validators=[slug_rule])
     name = models.CharField(_("name"), max_length=200)
@@ -139,6 +140,16 @@ class Pool(TimestampedModel):
         blank=True,
         help_text=_("Rules that send a model's name to one of several models."),
     )
+    canary_seconds = models.FloatField(
+        _("time a canary is watched (s)"),
+        default=10.0,
+        validators=[MinValueValidator(0), MaxValueValidator(3600)],
+        help_text=_("New settings stay this long on one router before the others get them."),
+    )
+    accepted_settings = models.CharField(
+        _("hash of the settings that every router may have"), max_length=64, blank=True
+    )
+    canary = models.JSONField(_("settings under observation"), default=dict, blank=True)
     ramp_seconds = models.FloatField(_("ramp of a fresh endpoint (s)"), default=5.0)
     currency = models.CharField(_("currency"), max_length=3, blank=True)
     reconciled_at = models.DateTimeField(_("last loop run"), null=True, blank=True)

@@ -47,6 +47,10 @@ class PoolDocument(TimestampedModel):
     body_sha256 = models.CharField(
         _("hash without version, author and time"), max_length=64, db_index=True
     )
+    settings_sha256 = models.CharField(
+        _("hash of what people decide"), max_length=64, blank=True, db_index=True
+    )
+    """Policy, limits, targets, models; without engines and keys. Empty before it was kept."""
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )

@@ -19,7 +19,15 @@ from controlplane.operations.errors import OperationLostError
 from controlplane.operations.models import Operation
 from controlplane.serving.conditions import Status, with_condition
 from controlplane.serving.models import ChangePlan, Pool, Router, Wave
-from controlplane.serving.services import holding, probes, publishing, routers, waves, workloads
+from controlplane.serving.services import (
+    holding,
+    probes,
+    publishing,
+    pushing,
+    routers,
+    waves,
+    workloads,
+)
 from routing.core.document import DocumentError
 
 logger = logging.getLogger(__name__)
@@ -67,19 +75,23 @@ def reconcile_pool(*, pool_id: UUID, patience_seconds: float = PATIENCE_SECONDS)
 
 
 def _run(pool: Pool, hold: holding.Hold, deadline: float) -> bool:
-    """Pass after pass until nothing moves, or time is up; True if a plan is still under way."""
+    """Pass after pass until nothing moves, or time is up.
+
+    True if a plan is still under way, or new settings are watched on one router.
+    """
     while True:
         plan = waves.applying_plan(pool)
-        moved = _pass(pool, plan, hold)
-        if plan is None and not moved:
+        moved, watches = _pass(pool, plan, hold)
+        if plan is None and not moved and not watches:
             return False
         if time.monotonic() >= deadline:
-            return plan is not None
+            return plan is not None or watches
         if not moved:
             time.sleep(PAUSE_SECONDS)
 
 
-def _pass(pool: Pool, plan: ChangePlan | None, hold: holding.Hold) -> bool:
+def _pass(pool: Pool, plan: ChangePlan | None, hold: holding.Hold) -> tuple[bool, bool]:
+    """Whether something moved, and whether a canary is watched."""
     seen = workloads.converge(pool, hold)
     ready = probes.probe_starting(pool, hold)
     probes.look_at_ready(pool, hold)
@@ -88,14 +100,14 @@ def _pass(pool: Pool, plan: ChangePlan | None, hold: holding.Hold) -> bool:
         hold.renew()
         routers.poll_routers()
     hold.renew()
-    routers.push_latest(pool)
+    watches = pushing.push_latest(pool)
     moved = False
     if plan is not None:
         hold.renew()
         moved = waves.advance(plan, seen)
     _report_plans(pool)
     _note_conditions(pool)
-    return bool(ready) or published or moved
+    return bool(ready) or published or moved, watches
 
 
 def _publish(pool: Pool) -> bool:
@@ -121,7 +133,18 @@ def _note_conditions(pool: Pool) -> None:
         _note(pool, "RoutersInSync", "False", "Behind", message)
     else:
         _note(pool, "RoutersInSync", "True", "Acknowledged", "")
+    if pool.canary.get("state") == "tripped":
+        _note(pool, "SettingsAccepted", "False", "CanaryTripped", _why_held(pool))
+    else:
+        _note(pool, "SettingsAccepted", "True", pool.canary.get("state", "accepted"), "")
     Pool.objects.filter(pk=pool.pk).update(reconciled_at=timezone.now())
+
+
+def _why_held(pool: Pool) -> str:
+    return (
+        f"{pool.canary['why']} Routers have the settings before it. Change the settings, or set "
+        "the time a canary is watched to 0 to give them to every router as they are."
+    )
 
 
 def _note(pool: Pool, kind: str, status: Status, reason: str, message: str) -> None:

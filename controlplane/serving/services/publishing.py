@@ -13,7 +13,9 @@ from django.utils.module_loading import import_string
 
 from controlplane.operations import outbox
 from controlplane.serving import documents, figures
+from controlplane.serving.documentchanges import settings_sha256, with_settings_of
 from controlplane.serving.models import Endpoint, Pool, PoolDocument, Router, RouterPush
+from controlplane.serving.services import canary
 from controlplane.tenancy import selectors as tenancy
 from routing.core.document import PoolDocument as Document
 from routing.core.document import encode_document
@@ -38,7 +40,7 @@ def publish_if_changed(
     """
     pool = Pool.objects.select_for_update(no_key=True, of=("self",)).select_related("model")
     pool_row = pool.get(pk=pool_id)
-    body = documents.build(pool_facts(pool_row))
+    body = _without_held_settings(pool_row, documents.build(pool_facts(pool_row)))
     body_sha256 = documents.sha256(body)
     last = pool_row.documents.order_by("-version").first()
     if last and last.body_sha256 == body_sha256 and last.version >= at_least:
@@ -56,6 +58,7 @@ def publish_if_changed(
         content=encode_document(content).decode(),
         sha256=documents.sha256(content),
         body_sha256=body_sha256,
+        settings_sha256=settings_sha256(body),
         author=author,
         reason=reason[:300],
     )
@@ -67,6 +70,24 @@ def publish_if_changed(
     )
     outbox.emit("consort.pooldocument.published", subject=row, data={"version": version})
     return row
+
+
+def _without_held_settings(pool: Pool, body: Document) -> Document:
+    """The body, under the settings before if its own tripped their canary.
+
+    Other settings than those that tripped end the hold.
+    """
+    if not pool.canary:
+        return body
+    settings_of_body = settings_sha256(body)
+    if pool.canary["settings"] != settings_of_body:
+        pool.canary = {}
+        pool.save(update_fields=["canary", "updated_at"])
+    if not canary.is_held(pool, settings_of_body):
+        return body
+    good = pool.documents.filter(settings_sha256=pool.accepted_settings).order_by("-version")
+    last_good = good.first()
+    return body if last_good is None else with_settings_of(body, document_of(last_good))
 
 
 def pool_facts(pool: Pool) -> documents.PoolFacts:

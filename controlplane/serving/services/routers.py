@@ -1,11 +1,10 @@
-"""Routers: register, hear, and bring the latest document to each, one first, then the rest."""
+"""Routers: register, hear, and ask what they serve; `pushing` brings them documents."""
 
 import logging
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,8 +18,7 @@ from controlplane.audit import services as audit
 from controlplane.common import jobs, permissions
 from controlplane.serving import outward, traffic
 from controlplane.serving.errors import RouterTokenError
-from controlplane.serving.models import Pool, PoolDocument, Router, RouterPush
-from controlplane.serving.services.publishing import publish_if_changed
+from controlplane.serving.models import Pool, Router, RouterPush
 
 if TYPE_CHECKING:
     from controlplane.tenancy.models import User
@@ -28,25 +26,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TIMEOUT = httpx.Timeout(4.0, connect=1.0)
-AT_ONCE = 8
+AT_ONCE = 16
 IN_REACH = timedelta(seconds=10)
 """A router heard within this time counts; others get what they missed on their return."""
 MAX_STATE_BYTES = 16 * 1024 * 1024
 
 T = TypeVar("T")
 State = RouterPush.State
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a router said to a push."""
-
-    state: str
-    pointer: str = ""
-    detail: str = ""
-    newer_version: int | None = None
-    """Version that the router has when it is ahead of the rows."""
-    body: dict[str, Any] = field(default_factory=dict)
 
 
 @transaction.atomic
@@ -104,7 +90,10 @@ def token_of(router: Router) -> str:
 
 
 def _token_in(path: Path) -> str:
-    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    found = path.stat()
+    # A cluster gives a secret to its pod by a group: the file is root's, read only, mode 0440.
+    lent = stat.S_IRGRP if found.st_uid != os.geteuid() else 0
+    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO) & ~lent:
         raise PermissionError(f"{path} is readable by others; its mode must be 0600.")
     return path.read_text().strip()
 
@@ -113,7 +102,7 @@ def poll_routers() -> int:
     """Ask every router for its state; returns how many answered."""
     routers = list(Router.objects.filter(enabled=True))
     heard = 0
-    for router, outcome in zip(routers, _at_once(_state_of, routers), strict=True):
+    for router, outcome in zip(routers, at_once(_state_of, routers), strict=True):
         heard += _take_in(router, outcome)
     return heard
 
@@ -124,33 +113,10 @@ def in_reach(routers: Sequence[Router]) -> list[Router]:
     return [router for router in routers if router.heard_at and router.heard_at >= oldest]
 
 
-def push_latest(pool: Pool) -> None:
-    """Bring the latest document of a pool to the routers that do not have it.
-
-    One router first: only when some router has taken the document do the others get it, so a
-    document that is refused leaves every router on the one before. Level-triggered: what counts is
-    what a router says it has.
-    """
-    document = pool.documents.order_by("-version").first()
-    if document is None:
-        return
-    routers = list(Router.objects.filter(enabled=True))
-    due = [router for router in routers if version_at(router, pool) != document.version]
-    if not due or _is_refused(document):
-        return
-    if len(due) == len(routers):
-        due = _send_to_first(document, due)
-    if due:
-        answers = _at_once(_sender(document), due)
-        for router, answer in zip(due, answers, strict=True):
-            _note(router, document, answer, canary=False)
-    _overtake(pool, document)
-
-
 def traffic_of(pool: Pool) -> dict[str, Any]:
     """Counts of requests and the histogram of TTFT over the routers in reach, for guards."""
     routers = in_reach(list(Router.objects.filter(enabled=True)))
-    pages = _at_once(_metrics_of, routers)
+    pages = at_once(metrics_of, routers)
     return {
         "requests": traffic.failures(router.observed for router in routers),
         "ttft": traffic.added(traffic.ttft_buckets(page, pool.slug) for page in pages),
@@ -160,97 +126,6 @@ def traffic_of(pool: Pool) -> dict[str, Any]:
 def version_at(router: Router, pool: Pool) -> int:
     """Version of the pool's document that the router has; 0 for none."""
     return int(router.documents.get(pool.slug, {}).get("version", 0))
-
-
-def _send_to_first(document: PoolDocument, routers: list[Router]) -> list[Router]:
-    """Push to one router that takes it; returns the rest, or none if nobody took it."""
-    for position, router in enumerate(routers):
-        answer = _sender(document)(router)
-        _note(router, document, answer, canary=True)
-        if answer.state == State.ACKNOWLEDGED:
-            return routers[position + 1 :]
-        if answer.state == State.REFUSED:
-            return []
-    return []
-
-
-def _is_refused(document: PoolDocument) -> bool:
-    return document.pushes.filter(state=State.REFUSED).exists()
-
-
-def _overtake(pool: Pool, document: PoolDocument) -> None:
-    """Publish above the version of a router that is ahead, as after a database was restored."""
-    ahead = [
-        int(version)
-        for version in document.pushes.filter(pointer="/version").values_list("detail", flat=True)
-        if version.isdecimal()
-    ]
-    if ahead:
-        publish_if_changed(
-            pool_id=pool.pk, reason="A router had a later version.", at_least=max(ahead) + 1
-        )
-
-
-def _sender(document: PoolDocument) -> Callable[[Router], Answer]:
-    content = document.content.encode()
-
-    def send(router: Router) -> Answer:
-        try:
-            token = token_of(router)
-            with outward.client(TIMEOUT) as client:
-                answer = client.put(
-                    f"{router.admin_url}/admin/pool-document",
-                    content=content,
-                    headers={
-                        "Authorization": f"Bearer {token}",
-                        "Content-Type": "application/json",
-                    },
-                )
-        except RouterTokenError as error:
-            return Answer(state=State.FAILED, detail=str(error))
-        except httpx.HTTPError as error:
-            return Answer(
-                state=State.FAILED, detail=f"{router.admin_url} did not answer: {error!r}."
-            )
-        return _answer_of(answer)
-
-    return send
-
-
-def _answer_of(answer: httpx.Response) -> Answer:
-    try:
-        body = answer.json()
-    except ValueError:
-        body = {}
-    if answer.is_success:
-        return Answer(state=State.ACKNOWLEDGED, body=body)
-    detail = str(body.get("detail", f"The router answered {answer.status_code}."))
-    if body.get("code") == "version-not-newer" and isinstance(body.get("version"), int):
-        version = int(body["version"])
-        return Answer(
-            state=State.REFUSED, pointer="/version", detail=str(version), newer_version=version
-        )
-    if answer.status_code in {400, 413, 422}:
-        return Answer(state=State.REFUSED, pointer=str(body.get("pointer", "")), detail=detail)
-    return Answer(state=State.FAILED, detail=detail)
-
-
-@transaction.atomic
-def _note(router: Router, document: PoolDocument, answer: Answer, *, canary: bool) -> None:
-    now = timezone.now()
-    push, _created = RouterPush.objects.select_for_update(no_key=True).get_or_create(
-        router=router, document=document
-    )
-    push.state, push.pointer, push.detail = answer.state, answer.pointer[:300], answer.detail
-    push.canary, push.attempts, push.sent_at = canary, push.attempts + 1, now
-    push.ended_at = now if answer.state != State.FAILED else None
-    push.save()
-    if answer.state == State.ACKNOWLEDGED:
-        router.documents = router.documents | {
-            document.pool.slug: {"version": document.version, "hash": document.sha256}
-        }
-        router.heard_at = now
-        router.save(update_fields=["documents", "heard_at", "updated_at"])
 
 
 def _state_of(router: Router) -> dict[str, Any] | str:
@@ -321,7 +196,7 @@ def _close_pushes(router: Router, now: datetime) -> None:
             push.save(update_fields=["state", "ended_at", "detail", "updated_at"])
 
 
-def _metrics_of(router: Router) -> str:
+def metrics_of(router: Router) -> str:
     """The router's metrics page, "" if it did not answer: missing is not a number."""
     try:
         with outward.client(TIMEOUT) as client:
@@ -331,7 +206,7 @@ def _metrics_of(router: Router) -> str:
     return answer.text if answer.is_success and len(answer.content) <= MAX_STATE_BYTES else ""
 
 
-def _at_once(call: Callable[[Router], T], routers: Sequence[Router]) -> list[T]:
+def at_once(call: Callable[[Router], T], routers: Sequence[Router]) -> list[T]:
     """Call several routers at a time; threads do HTTP only, never a query."""
     if not routers:
         return []

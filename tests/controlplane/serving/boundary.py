@@ -87,6 +87,8 @@ class ScriptedRouter:
         self.inflight = 0
         self.received: list[int] = []
         self.requests = {"total": 0, "failed": 0}
+        self.answers: dict[int, int] = {}
+        """How many requests of every pool got which status."""
         self.server = Boundary(self._respond)
         self.url = self.server.url
 
@@ -99,7 +101,7 @@ class ScriptedRouter:
         if path == "/admin/state":
             return 200, json.dumps(self._state()).encode()
         if path == "/metrics":
-            return 200, b""
+            return 200, self._page().encode()
         return 404, b"{}"
 
     def _take(self, document: dict[str, Any]) -> tuple[int, bytes]:
@@ -111,6 +113,14 @@ class ScriptedRouter:
         digest = hashlib.sha256(encode_document(parsed)).hexdigest()
         self.documents[document["pool"]] = {**document, "hash": digest}
         return 200, json.dumps({"version": document["version"], "hash": digest}).encode()
+
+    def _page(self) -> str:
+        lines = [
+            f'consort_requests_total{{outcome="ok",pool="{pool}",status="{status}"}} {count}.0'
+            for pool in self.documents
+            for status, count in self.answers.items()
+        ]
+        return "\n".join(lines)
 
     def _state(self) -> dict[str, Any]:
         return {

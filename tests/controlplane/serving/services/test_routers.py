@@ -10,7 +10,8 @@ from controlplane.common.permissions import NotPermittedError
 from controlplane.serving import services
 from controlplane.serving.errors import PolicyRefusedError, RouterTokenError
 from controlplane.serving.models import Pool, PoolDocument, Router, RouterPush
-from controlplane.serving.services.routers import push_latest, version_at
+from controlplane.serving.services.pushing import push_latest
+from controlplane.serving.services.routers import version_at
 from tests.controlplane.serving.boundary import ScriptedRouter
 from tests.controlplane.serving.factories import make_pool
 from tests.controlplane.serving.processes import secret_file
