@@ -1,9 +1,10 @@
 """Rows of the fleet. One file per noun; everything here is imported as `inventory.models`."""
 
 from inventory.models.catalogue import AcceleratorModel, NodeType
+from inventory.models.cluster import Cluster
 from inventory.models.node import Accelerator, Node
 from inventory.models.observation import Finding, ImportRun, Observation
-from inventory.models.site import Cluster, Site
+from inventory.models.site import Site
 
 __all__ = [
     "Accelerator",

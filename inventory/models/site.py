@@ -1,4 +1,4 @@
-"""Where nodes are: sites, and the clusters through which they are reached."""
+"""Where nodes are."""
 
 from decimal import Decimal
 
@@ -60,31 +60,6 @@ class Site(TimestampedModel):
                 violation_error_message=_("Carbon per kWh is not negative."),
             ),
         ]
-
-    def __str__(self) -> str:
-        return self.slug
-
-
-class Cluster(TimestampedModel):
-    """A connection to a place where nodes are. Credentials are a reference, never a value."""
-
-    class Kind(models.TextChoices):
-        KUBERNETES = "kubernetes", _("Kubernetes")
-        LOCAL = "local", _("this machine")
-        STATIC = "static", _("run by somebody else")
-
-    slug = slug_field()
-    name = models.CharField(_("name"), max_length=100)
-    kind = models.CharField(_("kind"), max_length=16, choices=Kind, default=Kind.STATIC)
-    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="clusters")
-    connection_reference = models.CharField(_("connection reference"), max_length=200, blank=True)
-    answered_at = models.DateTimeField(_("last answer"), null=True, blank=True)
-    """When this cluster last gave an observation."""
-    asked_at = models.DateTimeField(_("last asked"), null=True, blank=True)
-    error = models.CharField(_("last error"), max_length=500, blank=True)
-
-    class Meta:
-        ordering = ["slug", "pk"]
 
     def __str__(self) -> str:
         return self.slug

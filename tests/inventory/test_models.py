@@ -184,3 +184,23 @@ def test_one_open_finding_per_difference_and_a_time_when_it_is_closed() -> None:
         "inventory_finding_closed_at_iff_closed", Finding.objects.create,
         **values | {"state": "accepted", "kind": "moved"},
     )  # fmt: skip
+
+
+def test_two_kubernetes_clusters_do_not_share_a_connection() -> None:
+    make_cluster(kind="kubernetes", connection_reference="seoul")
+
+    refused(
+        "inventory_cluster_reference_unique",
+        make_cluster, kind="kubernetes", connection_reference="seoul",
+    )  # fmt: skip
+    make_cluster(kind="kubernetes")
+    make_cluster(kind="kubernetes")
+
+
+def test_whether_a_cluster_has_a_kind_is_unknown_until_somebody_asked() -> None:
+    cluster = make_cluster(kind="kubernetes")
+
+    assert cluster.serves("apps/v1", "Deployment") is None
+    cluster.kinds = [["apps/v1", "Deployment"]]
+    assert cluster.serves("apps/v1", "Deployment") is True
+    assert cluster.serves("apps/v1", "StatefulSet") is False
