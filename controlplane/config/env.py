@@ -44,10 +44,22 @@ class Env:
             return list(default)
         return [item.strip() for item in value.split(",") if item.strip()]
 
+    def address(self, name: str, *, default: str) -> str:
+        """Value of NAME, or content of the file named by NAME_FILE: addresses hold passwords."""
+        file = self._values.get(f"{name}_FILE")
+        if not file:
+            return self.text(name, default=default)
+        try:
+            return Path(file).read_text().strip() or default
+        except OSError as error:
+            raise ImproperlyConfigured(
+                f"{name}_FILE={file!r} cannot be read: {error.strerror}. The file must be there, "
+                "and readable by the user of this process."
+            ) from error
+
     def secret(self, name: str) -> str:
         """Value of NAME, or content of the file named by NAME_FILE; one of them must be there."""
-        file = self._values.get(f"{name}_FILE")
-        value = Path(file).read_text().strip() if file else self._values.get(name, "")
+        value = self.address(name, default="")
         if len(value) < 32:
             raise ImproperlyConfigured(
                 f"{name} is missing or shorter than 32 characters. Set {name}, or {name}_FILE to a "
@@ -75,7 +87,7 @@ class Env:
 
     def database(self, name: str, *, default: str) -> dict[str, object]:
         """Django's settings for a PostgreSQL URL."""
-        url = self.text(name, default=default)
+        url = self.address(name, default=default)
         parts = urlsplit(url)
         if parts.scheme not in _POSTGRES_SCHEMES:
             raise ImproperlyConfigured(
@@ -95,7 +107,7 @@ class Env:
 
     def broker(self, name: str, *, default: str) -> str:
         """URL of a broker that keeps messages: Redis, Valkey or RabbitMQ."""
-        url = self.text(name, default=default)
+        url = self.address(name, default=default)
         scheme = urlsplit(url).scheme
         if scheme not in _BROKER_SCHEMES:
             raise ImproperlyConfigured(

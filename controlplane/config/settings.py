@@ -1,6 +1,7 @@
 """All settings, read once from the environment; the comment above each variable documents it."""
 
 import os
+from pathlib import Path
 
 from django.utils.translation import gettext_lazy as _
 
@@ -115,7 +116,8 @@ TEMPLATES = [
     }
 ]
 
-# DATABASE_URL: postgresql://… ; without it an embedded PostgreSQL 18 runs in var/.
+# DATABASE_URL, DATABASE_URL_FILE: postgresql://… ; without it an embedded PostgreSQL 18 runs in
+# var/.
 DATABASES = {"default": env.database("DATABASE_URL", default=postgres.url())}
 DATABASES["default"] |= {
     "CONN_MAX_AGE": 60,
@@ -123,7 +125,8 @@ DATABASES["default"] |= {
     "TEST": {"NAME": env.text("TEST_DATABASE", default="test_consort")},
 }
 
-# BROKER_URL: redis://… or amqp://… ; without it an embedded Valkey 9 runs in var/.
+# BROKER_URL, BROKER_URL_FILE: redis://… or amqp://… ; without it an embedded Valkey 9 runs in
+# var/.
 CELERY_BROKER_URL = env.broker("BROKER_URL", default=valkey.broker_url())
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -143,11 +146,11 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_max": 0.2}
 
-# CACHE_URL: redis://… for the shared cache; without it the embedded Valkey.
+# CACHE_URL, CACHE_URL_FILE: redis://… for the shared cache; without it the embedded Valkey.
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": env.text("CACHE_URL", default=valkey.cache_url()),
+        "LOCATION": env.address("CACHE_URL", default=valkey.cache_url()),
     }
 }
 
@@ -194,7 +197,8 @@ TIME_ZONE = "UTC"
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [PROJECT / "controlplane" / "console" / "assets"]
-STATIC_ROOT = VAR / "static"
+# STATIC_ROOT: folder that `manage.py collectstatic` fills, as an image does; static/ in var/.
+STATIC_ROOT = Path(env.text("STATIC_ROOT", default=str(VAR / "static")))
 WHITENOISE_USE_FINDERS = True
 
 REST_FRAMEWORK = {
@@ -255,6 +259,9 @@ NODE_HOLDERS = ["controlplane.serving.selectors.holders.holds"]
 
 # Cost per hour of accelerators for pool documents: (accelerator ids) -> price by id, None unknown.
 ENDPOINT_PRICES = "controlplane.finance.selectors.accelerator_prices"
+
+# LIVENESS_FILE: file that a worker and beat touch while they are alive, for probes; none if empty.
+LIVENESS_FILE = env.text("LIVENESS_FILE", default="")
 
 # LOG_LEVEL: DEBUG, INFO, WARNING or ERROR.
 LOG_LEVEL = env.text("LOG_LEVEL", default="INFO")

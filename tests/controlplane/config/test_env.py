@@ -45,6 +45,25 @@ def test_a_secret_may_stand_in_a_file(tmp_path: Path) -> None:
     assert Env({"X_FILE": str(file)}).secret("X") == SECRET
 
 
+def test_an_address_may_stand_in_a_file_because_it_holds_a_password(tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    file.write_text("postgresql://u:secret@db.example/consort\n")
+    env = Env({"X_FILE": str(file)})
+
+    assert env.database("X", default="")["PASSWORD"] == "secret"
+    file.write_text("rediss://:secret@valkey.example/1\n")
+    assert env.broker("X", default="") == "rediss://:secret@valkey.example/1"
+    file.write_text("\n")
+    assert env.address("X", default="redis://default") == "redis://default"
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "nowhere"
+
+    with pytest.raises(ImproperlyConfigured, match=f"^X_FILE='{file}' cannot be read: No such"):
+        Env({"X_FILE": str(file)}).secret("X")
+
+
 @pytest.mark.parametrize("values", [{}, {"X": "short"}])
 def test_a_missing_or_short_secret_says_how_to_make_one(values: dict[str, str]) -> None:
     with pytest.raises(ImproperlyConfigured, match="openssl rand -hex 32"):
