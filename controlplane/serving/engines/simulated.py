@@ -26,6 +26,7 @@ class Simulated:
 
     slug = "simulated"
     program: tuple[str, ...] = ("python", "-m", "routing.testbed.engine")
+    own_arguments = frozenset({"accelerator", "engine-id", "host", "model", "port", "role"})
     known_arguments = frozenset(
         {
             "block-size",
@@ -76,13 +77,17 @@ class Simulated:
 
     def block_size_tokens(self, request: EngineRequest) -> int:
         """Blocks as large as on the accelerator that is modelled."""
-        return int(self._merged(request).get("block-size", 16))
+        return int(str(self._merged(request).get("block-size", 16)))
 
     def memory_share(self, request: EngineRequest) -> float | None:
         """The share that vLLM takes on the accelerator that is modelled."""
         vendors = facts.load("engines")["vllm"]["vendors"]
         share = vendors.get(request.vendor, {}).get("arguments", {}).get("gpu-memory-utilization")
         return None if share is None else float(share)
+
+    def parallelism(self, request: EngineRequest) -> tuple[int, int]:
+        """A profile stands for one accelerator."""
+        return 1, 1
 
     def kv_contract(self, request: EngineRequest) -> dict[str, Any]:
         """Declared: same connector everywhere, the vendor's backend and layout, staged by host."""
@@ -110,7 +115,7 @@ class Simulated:
 
     def _merged(self, request: EngineRequest) -> dict[str, Argument]:
         shipped = _facts()["vendors"][request.vendor]["arguments"]
-        return checked_arguments(shipped, request.arguments, self.known_arguments)
+        return checked_arguments(self, shipped, request.arguments)
 
 
 def _facts() -> dict[str, Any]:

@@ -1,15 +1,20 @@
-"""vLLM's command line: `vllm serve`, one engine per accelerator.
+"""vLLM's command line: `vllm serve`.
 
 Role: the connector's `kv_role` is `kv_producer` for prefill, `kv_consumer` for decode; an engine of
 role both takes part in no hand-over. The side channel is one port per engine. KV events go out over
-ZMQ, usage carries cached tokens. Vendor settings (block size, batch sizes, memory share, the
-variable that picks the device) are facts in `serving/facts/engines.yaml`, each with its source.
+ZMQ: vLLM binds a port only at the address `*`, at any other it connects to a collector, so what it
+publishes can be read by whoever reaches the machine. Usage carries cached tokens. Vendor settings
+(block size, batch sizes, memory share, the variable that picks the device) are facts in
+`serving/facts/engines.yaml`, options in `serving/facts/arguments.yaml`, each with its source.
 """
 
 from typing import Any
 
 from controlplane.serving import facts
 from controlplane.serving.engines.base import (
+    OFFLINE,
+    SECRET_ARGUMENTS,
+    SIDE_CHANNEL_PORT,
     Argument,
     EngineCommand,
     EngineLauncher,
@@ -18,12 +23,16 @@ from controlplane.serving.engines.base import (
     Support,
     checked_arguments,
     compact,
+    device_variables,
     flags,
     known_fields,
+    shipped_options,
+    tcp,
     vendor_refusal,
 )
 
 _KV_ROLE = {"prefill": "kv_producer", "decode": "kv_consumer"}
+_DTYPE = {"bf16": "bfloat16", "fp16": "float16"}
 
 
 class Vllm:
@@ -31,30 +40,22 @@ class Vllm:
 
     slug = "vllm"
     program: tuple[str, ...] = ("vllm", "serve")
-    known_arguments = frozenset(
+    own_arguments = frozenset(
         {
-            "block-size",
-            "data-parallel-size",
-            "dtype",
-            "enable-lora",
-            "enable-prefix-caching",
-            "enforce-eager",
-            "gpu-memory-utilization",
-            "kv-cache-dtype",
-            "max-loras",
-            "max-lora-rank",
-            "max-model-len",
-            "max-num-batched-tokens",
-            "max-num-seqs",
-            "no-enable-prefix-caching",
-            "pipeline-parallel-size",
-            "quantization",
-            "seed",
-            "tensor-parallel-size",
-            "tokenizer",
-            "trust-remote-code",
+            "device-ids",
+            "host",
+            "kv-events-config",
+            "kv-transfer-config",
+            "lora-modules",
+            "model",
+            "no-enable-prompt-tokens-details",
+            "port",
+            "revision",
+            "served-model-name",
+            "uds",
         }
     )
+    known_arguments = shipped_options("vllm") - own_arguments - SECRET_ARGUMENTS
 
     def support(self, *, vendor: str, precision: str, role: Role) -> Support:
         """Named vendors only; prefill and decode need a KV connector that is known to work."""
@@ -73,68 +74,89 @@ class Vllm:
     def command(self, request: EngineRequest) -> EngineCommand:
         """`vllm serve` with role, device, cache and event settings."""
         entry = _vendors()[request.vendor]
-        arguments: dict[str, Argument] = {
-            "host": request.host,
-            "port": request.port,
-            "served-model-name": request.model,
-            "dtype": _DTYPE.get(request.precision, "auto"),
-            "tensor-parallel-size": 1,
-            "enable-prompt-tokens-details": True,
-            **self._merged(request),
-        }
-        if request.revision:
-            arguments["revision"] = request.revision
-        if request.kv_events_port is not None:
-            arguments["kv-events-config"] = compact(_events(request))
-        env = {entry["device_env"]: str(request.slot)} if entry["device_env"] else {}
+        arguments = self._arguments(request)
+        env = device_variables(entry, request)
         if request.role != "both":
             arguments["kv-transfer-config"] = compact(_transfer(request, entry))
             env |= {
-                "VLLM_NIXL_SIDE_CHANNEL_HOST": request.host,
-                "VLLM_NIXL_SIDE_CHANNEL_PORT": str(request.side_channel_port or 5600),
+                "VLLM_NIXL_SIDE_CHANNEL_HOST": request.own_address,
+                "VLLM_NIXL_SIDE_CHANNEL_PORT": str(request.side_channel_port or SIDE_CHANNEL_PORT),
             }
-        return EngineCommand(argv=(*self.program, request.model_name, *flags(arguments)), env=env)
+        if request.offline:
+            env |= OFFLINE
+        return EngineCommand(argv=(*self.program, request.weights, *flags(arguments)), env=env)
 
     def block_size_tokens(self, request: EngineRequest) -> int:
         """vLLM's own default is 16."""
-        return int(self._merged(request).get("block-size", 16))
+        return int(str(self._merged(request).get("block-size", 16)))
 
     def memory_share(self, request: EngineRequest) -> float | None:
         """vLLM's own default is 0.9."""
-        return float(self._merged(request).get("gpu-memory-utilization", 0.9))
+        return float(str(self._merged(request).get("gpu-memory-utilization", 0.9)))
+
+    def parallelism(self, request: EngineRequest) -> tuple[int, int]:
+        """As the command line says."""
+        merged = self._merged(request)
+        return (
+            int(str(merged["tensor-parallel-size"])),
+            int(str(merged.get("pipeline-parallel-size", 1))),
+        )
 
     def kv_contract(self, request: EngineRequest) -> dict[str, Any]:
         """What the NIXL handshake compares, as far as it follows from the settings."""
         entry = _vendors()[request.vendor]
-        version = facts.load("engines")["vllm"]["version"]
+        version = entry.get("version") or facts.load("engines")["vllm"]["version"]
+        tensor, pipeline = self.parallelism(request)
+        # A connector that ships inside the engine has the engine's version.
+        connector_version = entry.get("connector_version", version)
         return known_fields(
             {
                 "engine": "vllm",
                 "engine_version": version,
                 "connector": entry["kv_connector"],
-                # The connector ships inside the engine, so its version is the engine's.
-                "connector_version": version if entry["kv_connector"] else None,
+                "connector_version": connector_version if entry["kv_connector"] else None,
                 "model_revision": request.revision or None,
                 "kv_dtype": request.precision,
                 "block_size_tokens": self.block_size_tokens(request),
                 "kv_heads": request.kv_heads,
                 "head_size": request.head_size,
-                "tensor_parallel": 1,
-                "pipeline_parallel": 1,
+                "tensor_parallel": tensor,
+                "pipeline_parallel": pipeline,
                 **entry["contract"],
             }
         )
 
+    def _arguments(self, request: EngineRequest) -> dict[str, Argument]:
+        arguments: dict[str, Argument] = {
+            "host": request.host,
+            "port": request.port,
+            "served-model-name": request.model,
+            "dtype": _DTYPE.get(request.precision, "auto"),
+            "enable-prompt-tokens-details": True,
+            **self._merged(request),
+        }
+        # A folder holds one revision; the hub is asked for a named one.
+        if request.revision and not request.model_path:
+            arguments["revision"] = request.revision
+        if request.kv_events_port is not None:
+            arguments["kv-events-config"] = compact(_events(request, request.kv_events_port))
+        if request.adapters:
+            arguments["enable-lora"] = True
+            arguments["lora-modules"] = [
+                f"{name}={path}" for name, path in sorted(request.adapters.items())
+            ]
+        return arguments
+
     def _merged(self, request: EngineRequest) -> dict[str, Argument]:
-        shipped = {
+        shipped: dict[str, Argument] = {
             "max-model-len": request.max_model_len,
+            "tensor-parallel-size": request.tensor_parallel,
             **_vendors()[request.vendor]["arguments"],
         }
-        shipped["max-model-len"] = min(int(shipped["max-model-len"]), request.max_model_len)
-        return checked_arguments(shipped, request.arguments, self.known_arguments)
-
-
-_DTYPE = {"bf16": "bfloat16", "fp16": "float16"}
+        if request.pipeline_parallel > 1:
+            shipped["pipeline-parallel-size"] = request.pipeline_parallel
+        shipped["max-model-len"] = min(int(str(shipped["max-model-len"])), request.max_model_len)
+        return checked_arguments(self, shipped, request.arguments)
 
 
 def _vendors() -> dict[str, dict[str, Any]]:
@@ -146,20 +168,25 @@ def _transfer(request: EngineRequest, entry: dict[str, Any]) -> dict[str, Any]:
     config: dict[str, Any] = {
         "kv_connector": entry["kv_connector"],
         "kv_role": _KV_ROLE[request.role],
-        "engine_id": request.name,
+        "engine_id": "$(POD_NAME)" if request.in_pod else request.name,
     }
     if entry.get("kv_buffer_device"):
         config["kv_buffer_device"] = entry["kv_buffer_device"]
     return config
 
 
-def _events(request: EngineRequest) -> dict[str, Any]:
-    return {
+def _events(request: EngineRequest, port: int) -> dict[str, Any]:
+    config: dict[str, Any] = {
         "enable_kv_cache_events": True,
         "publisher": "zmq",
-        "endpoint": f"tcp://{request.host}:{request.kv_events_port}",
-        "topic": f"kv@{request.name}@{request.model}",
+        "endpoint": tcp("*", port),
+        "topic": request.events_topic,
     }
+    if request.kv_replay_port is not None:
+        # The socket for replay binds any address, so on a machine it stays on the engine's own.
+        host = "*" if request.in_pod else request.host
+        config["replay_endpoint"] = tcp(host, request.kv_replay_port)
+    return config
 
 
 ENGINE: EngineLauncher = Vllm()

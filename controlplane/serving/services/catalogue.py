@@ -9,7 +9,7 @@ from controlplane.common import jobs, permissions
 from controlplane.operations import outbox
 from controlplane.serving import facts
 from controlplane.serving.engines import launcher
-from controlplane.serving.engines.base import EngineArgumentError, checked_arguments
+from controlplane.serving.engines.base import EngineArgumentError, check_arguments
 from controlplane.serving.errors import EngineArgumentsRefusedError, ModelUnknownError
 from controlplane.serving.models import Model, Pool
 from controlplane.serving.services.pool_settings import check_settings
@@ -72,6 +72,6 @@ def create_pool(*, actor: "User | None", **fields: Any) -> Pool:
 
 def _check_engine_arguments(pool: Pool) -> None:
     try:
-        checked_arguments({}, pool.engine_arguments, launcher(pool.engine).known_arguments)
+        check_arguments(launcher(pool.engine), pool.engine_arguments)
     except EngineArgumentError as error:
         raise EngineArgumentsRefusedError(detail=str(error)) from error

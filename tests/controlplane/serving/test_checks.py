@@ -227,3 +227,13 @@ def test_a_replaced_card_is_released_before_the_next_one_gets_its_engine() -> No
         "belongs to another accelerator; release that first" in assignments.check(blocked).sentence
     )
     assert assignments.check(released).verdict == "pass"
+
+
+def test_an_engine_over_more_accelerators_than_it_is_started_on_blocks() -> None:
+    pool = make_pool(engine="vllm", engine_arguments={"tensor-parallel-size": 4})
+    plan = make_draft(pool, make_fleet_node("nvidia-h100-nvl"))
+
+    result = engine.check(plan)
+
+    assert result.verdict == "block"
+    assert "over 4 accelerators" in result.sentence
