@@ -216,3 +216,30 @@ def test_a_canary_that_is_away_is_passed_over(pool: Pool, three: list[ScriptedRo
 
     assert versions(pool) == [1, 2, 1]
     assert pool.canary["router"] == "r2"
+
+
+def test_of_fifty_routers_one_refuses_and_one_is_away(tmp_path: Path) -> None:
+    """The refusal of one that is not the canary stops nobody else; the absent one gets it later."""
+    scripted = [ScriptedRouter() for _ in range(50)]
+    try:
+        for number, router in enumerate(scripted):
+            services.register_router(
+                name=f"r{number:02}", admin_url=router.url, public_url=router.url, actor=None,
+                token_reference=f"file:{secret_file(tmp_path / str(number))}",
+            )  # fmt: skip
+        pool = make_pool(canary_seconds=10.0)
+        services.publish_if_changed(pool_id=pool.pk)
+        push_latest(pool)
+        services.poll_routers()
+        scripted[20].refusal = (422, {"code": "document-refused", "pointer": "/policy"})
+        Router.objects.filter(name="r30").update(admin_url="http://127.0.0.1:1")
+        new_policy(pool)
+        push_latest(pool)
+
+        with later(11):
+            push_latest(pool)
+
+        assert sorted(versions(pool)) == [1, 1] + 48 * [2]
+    finally:
+        for router in scripted:
+            router.close()
