@@ -179,7 +179,6 @@ def _ports(group: EngineGroup) -> list[Manifest]:
         "kv-events": ports.kv_events,
         "kv-replay": ports.kv_replay,
         "side-channel": ports.side_channel,
-        "bootstrap": ports.bootstrap,
     }
     return [
         {"name": name, "containerPort": port, "protocol": "TCP"}

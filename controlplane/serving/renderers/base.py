@@ -41,9 +41,7 @@ class Ports:
     kv_events: int | None = None
     kv_replay: int | None = None
     side_channel: int | None = None
-    """Where other engines ask for KV (NIXL)."""
-    bootstrap: int | None = None
-    """Where SGLang's decode engines ask a prefill engine for its KV."""
+    """Where other engines ask for KV: NIXL's side channel, SGLang's bootstrap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
