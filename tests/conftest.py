@@ -19,6 +19,8 @@ from hypothesis import settings as hypothesis
 from controlplane.config.embedded.__main__ import start as start_embedded
 from tests.racing import at_the_same_time as _at_the_same_time
 
+pytest_plugins = ["tests.kubernetes.plugin"]
+
 FIRST_BROKER, FIRST_CACHE, TEST_DATABASES = 2, 9, 7
 """Valkey has 16 databases; 0 and 1 belong to the installation itself."""
 

@@ -1,0 +1,166 @@
+"""A fake cluster as tests use it: API server, controllers, scheduler and kubelets in one object."""
+
+import copy
+import datetime as dt
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tests.kubernetes.fake.api import Api, Call
+from tests.kubernetes.fake.errors import ApiError
+from tests.kubernetes.fake.faults import Faults
+from tests.kubernetes.fake.kinds import Catalogue, kind_of
+from tests.kubernetes.fake.paths import Rights
+from tests.kubernetes.fake.requests import Answerer
+from tests.kubernetes.fake.server import FakeServer, Write
+from tests.kubernetes.fake.store import Object, Store
+
+MOST_TICKS = 50
+SYSTEM = ("default", "kube-system", "kube-node-lease")
+
+
+class FakeCluster:
+    """One fake cluster; a context manager that listens while it is open.
+
+    `missing` switches kinds off: names of kinds, groups or families (`kinds.FAMILIES`).
+    `token`: callers without it get 401.
+    """
+
+    def __init__(
+        self, *, port: int = 0, missing: Iterable[str] = (), token: str | None = None
+    ) -> None:
+        self.api = Api(Store(), Catalogue(frozenset(missing)))
+        self.answerer = Answerer(self.api)
+        self.server = FakeServer(self.answerer, port, token)
+        for name in SYSTEM:
+            self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return self.server.url
+
+    @property
+    def faults(self) -> Faults:
+        """Delays, refusals and silence."""
+        return self.server.faults
+
+    @property
+    def rights(self) -> Rights:
+        """What callers may not do."""
+        return self.answerer.rights
+
+    @property
+    def logs(self) -> dict[tuple[str, str], str]:
+        """What a Pod's log says, by namespace and name."""
+        return self.answerer.logs
+
+    @property
+    def requests(self) -> list[tuple[str, str]]:
+        """Method and path of everything that was asked."""
+        return self.server.requests
+
+    @property
+    def writes(self) -> list[Write]:
+        """What was asked to be written by callers, refused or not; dry runs are not among them."""
+        return self.server.writes
+
+    def namespace(self, prefix: str = "consort") -> str:
+        """A new namespace with a random name."""
+        name = f"{prefix}-{uuid.uuid4().hex[:8]}"
+        self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        return name
+
+    def write_credentials(self, folder: Path) -> Path:
+        """A folder of credentials, as an installation keeps one per cluster."""
+        folder.mkdir(parents=True)
+        (folder / "server").write_text(self.url)
+        (folder / "token").write_text(self.server.token or "nobody-asks")
+        return folder
+
+    def until(self, found: Callable[[], Any], seconds: float = 30.0) -> Any:
+        """Let controllers work until `found` is true, and return what it found."""
+        for _ in range(MOST_TICKS):
+            if value := found():
+                return value
+            self.tick()
+        raise AssertionError(f"not reached after {MOST_TICKS} rounds of the controllers")
+
+    def tick(self) -> None:
+        """One round of controllers, scheduler and kubelets."""
+
+    def create(self, manifest: Object, manager: str = "test") -> Object:
+        """Make an object, without HTTP."""
+        kind = kind_of(manifest["apiVersion"], manifest["kind"])
+        namespace = manifest["metadata"].get("namespace", "")
+        return self.api.create(kind, namespace, manifest, Call(manager))
+
+    def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
+        """The object as stored, without HTTP; None when it is not there."""
+        return self.api.store.get(kind_of(api_version, kind), namespace, name)
+
+    def all(self, api_version: str, kind: str, namespace: str = "") -> list[Object]:
+        """The objects of a kind, without HTTP."""
+        return self.api.store.all(kind_of(api_version, kind), namespace)
+
+    def change(
+        self,
+        api_version: str,
+        kind: str,
+        name: str,
+        by: Callable[[Object], Any],
+        *,
+        namespace: str = "",
+        manager: str = "somebody",
+    ) -> Object:
+        """Let somebody else change an object: `by` changes a copy in place."""
+        found = kind_of(api_version, kind)
+        item = copy.deepcopy(self.api.read(found, namespace, name))
+        by(item)
+        return self.api.replace(found, namespace, name, item, Call(manager))
+
+    def delete(self, api_version: str, kind: str, name: str, namespace: str = "") -> None:
+        """Let somebody else delete an object; gone already is no error."""
+        try:
+            self.api.delete(kind_of(api_version, kind), namespace, name)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    def install(self, *names: str) -> None:
+        """Bring kinds that were missing."""
+        self.api.catalogue.missing -= set(names)
+
+    def advance(self, seconds: float) -> None:
+        """Move the cluster's clock forward."""
+        self.api.clock.ahead += dt.timedelta(seconds=seconds)
+
+    def expire(self) -> None:
+        """Watches and continue tokens from before now answer 410."""
+        self.api.store.compact()
+
+    def cut_watches(self) -> None:
+        """Break all open watches off."""
+        self.server.cut_watches()
+
+    def start(self) -> "FakeCluster":
+        """Listen."""
+        self.server.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop listening."""
+        self.server.stop()
+
+    def __enter__(self) -> "FakeCluster":
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()

@@ -1,0 +1,88 @@
+"""Field names and types of the built-in kinds, from the models of the official client."""
+
+import copy
+from typing import Any
+
+import pydantic
+from kubernetes import client
+
+from tests.kubernetes.fake.errors import ApiError, cause, invalid
+from tests.kubernetes.fake.kinds import Kind
+
+Object = dict[str, Any]
+MODELS = {
+    "HorizontalPodAutoscaler": client.V2HorizontalPodAutoscaler,
+    "Event": client.CoreV1Event,
+}
+
+
+def checked(kind: Kind, item: Object, *, strict: bool) -> tuple[Object, list[str]]:
+    """The object without unknown fields, and their paths.
+
+    Raises ApiError 400 for wrong types (and for unknown fields when strict), 422 for missing ones.
+    """
+    errors = _errors(kind, item)
+    unknown = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
+    if strict and unknown:
+        listed = ", ".join(f'unknown field "{_dotted(path)}"' for path in unknown)
+        raise ApiError(400, f"strict decoding error: {listed}")
+    missing, wrong = [], []
+    for error in errors:
+        if error["type"] == "missing" or (error["input"] is None):
+            missing.append(cause(_dotted(error["loc"]), "Required value", "FieldValueRequired"))
+        elif error["type"] != "extra_forbidden" and not _quantity(error):
+            wrong.append(f"{_dotted(error['loc'])}: {error['msg']}")
+    if wrong:
+        raise ApiError(
+            400,
+            f"{kind.name} in version {kind.version!r} cannot be handled as a "
+            f"{kind.name}: json: cannot unmarshal: {'; '.join(wrong)}",
+        )
+    if missing:
+        raise invalid(kind.name, kind.group, item["metadata"].get("name", ""), missing)
+    return _pruned(item, unknown), [_dotted(path) for path in unknown]
+
+
+def unknown_fields(kind: Kind, item: Object) -> list[str]:
+    """Paths of fields that the kind does not have."""
+    return [_dotted(e["loc"]) for e in _errors(kind, item) if e["type"] == "extra_forbidden"]
+
+
+def _errors(kind: Kind, item: Object) -> list[Any]:
+    model = MODELS.get(kind.name) or getattr(client, f"V1{kind.name}")
+    # managedFields and server-made times are the fake's own.
+    meta = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
+    try:
+        model.model_validate(item | {"metadata": meta})
+    except pydantic.ValidationError as error:
+        return list(error.errors())
+    return []
+
+
+def _quantity(error: Any) -> bool:
+    """Amounts may be numbers on the wire; the client's models know text only."""
+    within = {"limits", "requests", "capacity", "allocatable", "hard", "sizeLimit", "cpu"}
+    number = isinstance(error["input"], int | float) and not isinstance(error["input"], bool)
+    return number and bool(within & set(error["loc"]))
+
+
+def _pruned(item: Object, paths: list[Any]) -> Object:
+    if not paths:
+        return item
+    item = copy.deepcopy(item)
+    for path in paths:
+        inside: Any = item
+        try:
+            for part in path[:-1]:
+                inside = inside[part]
+            del inside[path[-1]]
+        except (KeyError, IndexError, TypeError):
+            continue
+    return item
+
+
+def _dotted(path: Any) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")
