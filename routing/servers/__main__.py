@@ -11,10 +11,13 @@ from pathlib import Path
 
 import uvloop
 
+from routing.servers import clock
 from routing.servers.app import Router, RouterOptions
 from routing.servers.faces import sidecar_main
+from routing.servers.faces.http2.tls import Certificate
 from routing.servers.faces.ports import FaceOptions
 from routing.servers.files import StateFolderBusyError, claim_folder
+from routing.servers.listening import HTTP
 from routing.servers.peer_port import Peering, parse_peer
 from routing.servers.several import NotStartedError, SeveralRouter
 from routing.servers.start import calm_collector, raise_file_limit, stop_signal
@@ -38,13 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         token = _read_token(options.admin_token_file)
         peering = _peering(options, token)
         _check_faces(options)
+        certificate = _admin_certificate(options)
         lock = claim_folder(options.state_dir)
     except (OSError, ValueError, StateFolderBusyError) as error:
         logger.error("%s", error)  # noqa: TRY400 - the sentence is the whole story
         return 2
     raise_file_limit()
     with lock:
-        return uvloop.run(_run(options, _router_options(options, token, peering), lock.fileno()))
+        return uvloop.run(
+            _run(options, _router_options(options, token, peering, certificate), lock.fileno())
+        )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -56,6 +62,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--state-dir", type=Path, required=True, help="documents and usage spool")
     parser.add_argument(
         "--admin-token-file", type=Path, required=True, help="file with the admin port's token"
+    )
+    parser.add_argument(
+        "--admin-tls-cert",
+        type=Path,
+        help="file with the certificate (and chain) of the admin port, as PEM; no TLS if absent",
+    )
+    parser.add_argument(
+        "--admin-tls-key",
+        type=Path,
+        help="file with its private key, as PEM; both are read again on change",
     )
     parser.add_argument(
         "--tokenizers-dir",
@@ -172,8 +188,22 @@ def _check_faces(options: argparse.Namespace) -> None:
     faces.check_certificate()
 
 
+def _admin_certificate(options: argparse.Namespace) -> Certificate | None:
+    """Raises ValueError."""
+    chain, key = options.admin_tls_cert, options.admin_tls_key
+    if (chain is None) != (key is None):
+        raise ValueError(
+            "--admin-tls-cert and --admin-tls-key are a certificate and its key: give both or"
+            " neither."
+        )
+    return None if chain is None else Certificate(chain, key, now=clock.monotonic, protocol=HTTP)
+
+
 def _router_options(
-    options: argparse.Namespace, token: bytes, peering: Peering | None
+    options: argparse.Namespace,
+    token: bytes,
+    peering: Peering | None,
+    certificate: Certificate | None,
 ) -> RouterOptions:
     return RouterOptions(
         name=options.name,
@@ -182,6 +212,7 @@ def _router_options(
         host=options.host,
         port=options.port,
         admin_port=options.admin_port,
+        admin_certificate=certificate,
         spool_bytes=options.spool_megabytes * 2**20,
         drain_seconds=options.drain_seconds,
         tokenizers_dir=options.tokenizers_dir,

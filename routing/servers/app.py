@@ -16,6 +16,7 @@ from routing.servers.documents import Directory
 from routing.servers.draining import Drainer
 from routing.servers.errors import openai_error_body, problem_body
 from routing.servers.events import EventStreams
+from routing.servers.faces.http2.tls import Certificate
 from routing.servers.faces.ports import NO_FACES, FaceOptions, FacePorts, Opened
 from routing.servers.gossip import Gossip
 from routing.servers.http import HttpServer
@@ -50,6 +51,8 @@ class RouterOptions:
     host: str = "127.0.0.1"
     port: int = 0
     admin_port: int = 0
+    admin_certificate: Certificate | None = None
+    """The admin port speaks TLS with it; without TLS it belongs on loopback."""
     spool_bytes: int = 512 * 2**20
     segment_seconds: float = SEGMENT_SECONDS
     drain_seconds: float = 8.0
@@ -206,7 +209,9 @@ class Router(Serving):
         """Load the last good documents and open both ports. Raises OSError for a busy port."""
         self.state.directory.load_kept()
         self.port = await self._public.start(self._options.host, self._options.port)
-        self.admin_port = await self._admin.start(self._options.host, self._options.admin_port)
+        self.admin_port = await self._admin.start(
+            self._options.host, self._options.admin_port, self._options.admin_certificate
+        )
         if self._peer_port and self._gossip and self._options.peering:
             self.gossip_port = await self._peer_port.start(
                 self._options.peering.host, self._options.peering.gossip_port

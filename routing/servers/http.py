@@ -15,6 +15,7 @@ from typing import Any, cast
 import httptools
 
 from routing.servers import eager
+from routing.servers.faces.http2.tls import Certificate
 from routing.servers.http_parts import (
     ErrorBody,
     HttpRequest,
@@ -24,6 +25,7 @@ from routing.servers.http_parts import (
     request_of,
     status_line,
 )
+from routing.servers.listening import Listener, listen
 
 logger = logging.getLogger(__name__)
 
@@ -45,24 +47,21 @@ class HttpServer:
         self.closing = False
         self.held_bytes = 0
         self.date_line = b""
-        self._server: asyncio.Server | None = None
+        self._listener: Listener | None = None
         self._ticker: asyncio.TimerHandle | None = None
 
-    async def start(self, host: str, port: int) -> int:
+    async def start(self, host: str, port: int, certificate: Certificate | None = None) -> int:
         """Listen and return the port, which the kernel chooses for 0. Raises OSError."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Connection(self), host, port, backlog=1024, reuse_address=True
-        )
+        self._listener, opened = await listen(lambda: Connection(self), host, port, certificate)
         self._tick()
-        return cast(int, self._server.sockets[0].getsockname()[1])
+        return opened
 
     async def stop(self, *, drain_seconds: float) -> None:
         """Accept nothing more, let running requests end for so long, then close what is left."""
         self.closing = True
         loop = asyncio.get_running_loop()
-        if self._server:
-            self._server.close()
+        if self._listener:
+            self._listener.close()
         deadline = loop.time() + drain_seconds
         for connection in list(self.connections):
             connection.close_if_idle()

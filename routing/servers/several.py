@@ -83,7 +83,9 @@ class SeveralRouter:
         options = self._options
         self._shelf.load()
         self.port = self._dealer.start(options.host, options.port)
-        self.admin_port = await self._admin.start(options.host, options.admin_port)
+        self.admin_port = await self._admin.start(
+            options.host, options.admin_port, options.admin_certificate
+        )
         if self._peer_port and options.peering:
             self.gossip_port = await self._peer_port.start(
                 options.peering.host, options.peering.gossip_port

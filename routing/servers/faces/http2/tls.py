@@ -29,8 +29,11 @@ class Certificate:
     stays. Raises CertificateError when they cannot be used at the start.
     """
 
-    def __init__(self, chain: Path, key: Path, *, now: Callable[[], float]) -> None:
+    def __init__(
+        self, chain: Path, key: Path, *, now: Callable[[], float], protocol: str = PROTOCOL
+    ) -> None:
         self._chain, self._key = chain, key
+        self._protocol = protocol
         self._now = now
         self._look_at = now() + LOOK_SECONDS
         self._complaint = ""
@@ -70,7 +73,7 @@ class Certificate:
             _check_file(path)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.set_alpn_protocols([PROTOCOL])
+        context.set_alpn_protocols([self._protocol])
         # Work that a peer could ask for again and again, and a way to guess at secrets.
         context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
         try:
