@@ -42,6 +42,14 @@ ENGINE_HOST_TOKEN = env.kept_secret("ENGINE_HOST_TOKEN", VAR / "engine-host-toke
 DEMO_PLUG = env.text("DEMO_PLUG", default="")
 # SERVING_LEASE_SECONDS: how long the loop of a pool waits for a worker that died.
 SERVING_LEASE_SECONDS = env.number("SERVING_LEASE_SECONDS", default=15, low=1, high=300)
+# CLUSTER_CREDENTIALS_DIR: folder whose folders hold credentials of Kubernetes clusters (see
+# docs/clusters.md); without it only `in-cluster` is a connection reference.
+CLUSTER_CREDENTIALS_DIR = env.text("CLUSTER_CREDENTIALS_DIR", default="")
+# CLUSTER_RUNS: pieces of work that talk to one cluster at once; stay below the number of worker
+# processes, so that a cluster that does not answer leaves some for the others.
+CLUSTER_RUNS = env.number("CLUSTER_RUNS", default=3, low=1, high=64)
+# CLUSTER_TIMEOUT_SECONDS: seconds in which an API server answers one call.
+CLUSTER_TIMEOUT_SECONDS = env.number("CLUSTER_TIMEOUT_SECONDS", default=10, low=1, high=60)
 # PLANNING_REQUESTS: requests in virtual time for a run of a scenario, each option tried once; about
 # 1.5 ms of a core each.
 PLANNING_REQUESTS = env.number("PLANNING_REQUESTS", default=16_000, low=100, high=1_000_000)

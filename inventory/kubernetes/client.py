@@ -5,10 +5,11 @@ and the apply raises FieldConflictError. Unknown fields are refused by the serve
 Nothing is tried again here; every method raises errors of `inventory.kubernetes.errors`.
 """
 
+import copy
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from inventory.kubernetes.answers import Event
 from inventory.kubernetes.connection import Connection
 from inventory.kubernetes.errors import (
     AnswerError,
+    ClusterError,
     ClusterUnavailableError,
     ExpiredError,
     KindMissingError,
@@ -60,8 +62,24 @@ class ClusterClient:
     def __init__(self, connection: Connection, *, timeout: float = TIMEOUT_SECONDS) -> None:
         self.connection = connection
         self.timeout = timeout
+        self.answered = False
+        """Whether the API server gave any answer, also a refusal."""
+        self.failure: ClusterUnavailableError | None = None
+        """The last failure of the whole server."""
+        self._gives_up = False
         self._lock = threading.Lock()
         self._known: dict[str, tuple[float, Resources]] = {}
+
+    def for_one_run(self) -> "ClusterClient":
+        """The same connections, for one piece of work that gives up at the first failure.
+
+        Once the server did not answer, further calls raise at once instead of waiting each for
+        its time-out. `answered` and `failure` begin anew.
+        """
+        run = copy.copy(self)
+        run.answered, run.failure, run._gives_up = False, None, True  # noqa: SLF001 - its own copy
+        run.__dict__["_wire"] = self._wire
+        return run
 
     @cached_property
     def _wire(self) -> "Wire":
@@ -177,7 +195,8 @@ class ClusterClient:
         if uid is not None:
             body["preconditions"] = {"uid": uid}
         try:
-            self._wire.read(self._call("DELETE", path, None, body))
+            with self._heard():
+                self._wire.read(self._call("DELETE", path, None, body))
         except KindMissingError:
             raise
         except NotFoundError:
@@ -208,8 +227,9 @@ class ClusterClient:
             "timeoutSeconds": max(1, int(seconds)),
         }
         call = self._call("GET", path, query, in_list=True)
-        for line in self._wire.lines(call, seconds + 1):
-            yield answers.checked_event(line, kind=kind)
+        with self._heard():
+            for line in self._wire.lines(call, seconds + 1):
+                yield answers.checked_event(line, kind=kind)
 
     def logs(
         self,
@@ -229,7 +249,8 @@ class ClusterClient:
             "limitBytes": MOST_LOG_BYTES * 4,
             "previous": previous,
         }
-        body = self._wire.read(self._call("GET", path, query))
+        with self._heard():
+            body = self._wire.read(self._call("GET", path, query))
         return body[-wanted:].decode(errors="replace")
 
     def may(self, wanted: Iterable[rights.Right]) -> tuple[rights.Right, ...]:
@@ -253,7 +274,9 @@ class ClusterClient:
         while True:
             asked = {**query, **({"continue": token} if token else {})}
             call = self._call("GET", path, asked, in_list=True)
-            page = answers.checked_page(self._wire.json(call), api_version=what[0], kind=what[1])
+            with self._heard():
+                answer = self._wire.json(call)
+            page = answers.checked_page(answer, api_version=what[0], kind=what[1])
             items += page.items
             if len(items) > most:
                 raise AnswerError(f"There are more than {most} objects of the kind {what[1]}.")
@@ -299,7 +322,24 @@ class ClusterClient:
         body: Any = None,
         content_type: str = "application/json",
     ) -> Any:
-        return self._wire.json(self._call(method, path, query, body, content_type))
+        with self._heard():
+            return self._wire.json(self._call(method, path, query, body, content_type))
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """Notes whether the server answered; raises at once after a failure in the same run."""
+        if self.failure is not None and self._gives_up:
+            raise ClusterUnavailableError(str(self.failure), retry_after=self.failure.retry_after)
+        try:
+            yield
+        except ClusterUnavailableError as error:
+            if error.is_of_the_whole_server:
+                self.failure = error
+            raise
+        except ClusterError:
+            self.answered = True
+            raise
+        self.answered = True
 
     def _call(
         self,

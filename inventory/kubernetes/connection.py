@@ -73,7 +73,6 @@ def read_connection(
     if not (place / "server").exists():
         raise CredentialsError(
             "credentials-incomplete",
-            "The folder of '{reference}' holds neither kubeconfig nor server, token and ca.crt.",
             reference=reference,
         )
     server = read_file(place / "server", place).strip()
@@ -98,20 +97,15 @@ def read_file(path: Path, within: Path) -> str:
         if not real.is_relative_to(within.resolve(strict=True)):
             raise CredentialsError(
                 "file-outside",
-                "'{file}' leads out of the folder of its credentials.",
                 file=name,
             )
         content = _bytes(real, name)
     except OSError:
-        raise CredentialsError(
-            "file-unreadable", "The file '{file}' is missing or cannot be read.", file=name
-        ) from None
+        raise CredentialsError("file-unreadable", file=name) from None
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise CredentialsError(
-            "file-not-text", "The file '{file}' is not text in UTF-8.", file=name
-        ) from None
+        raise CredentialsError("file-not-text", file=name) from None
 
 
 def checked(connection: Connection) -> Connection:
@@ -121,20 +115,14 @@ def checked(connection: Connection) -> Connection:
     if connection.skips_verification and not loopback:
         raise CredentialsError(
             "verification-off",
-            "Checking certificates is turned off for {server}; that is allowed only for this "
-            "machine.",
             server=server,
         )
     if connection.ca:
         _check_authority(connection.ca)
     if connection.token and not _TOKEN.fullmatch(connection.token):
-        raise CredentialsError(
-            "token-unreadable", "The token is empty, or holds spaces or other signs."
-        )
+        raise CredentialsError("token-unreadable")
     if bool(connection.certificate) != bool(connection.key):
-        raise CredentialsError(
-            "certificate-without-key", "A client certificate needs its key, and a key its "
-            "certificate.",
+        raise CredentialsError("certificate-without-key",
         )  # fmt: skip
     return Connection(
         server=server,
@@ -154,7 +142,6 @@ def _in_cluster(account: Path) -> Connection:
     if not host or not port or not account.is_dir():
         raise CredentialsError(
             "not-in-cluster",
-            "This process does not run in a cluster, or its pod has no token of a ServiceAccount.",
         )
     named = f"[{host}]" if ":" in host else host
     return checked(
@@ -171,19 +158,16 @@ def _place(reference: str, folder: Path | None) -> Path:
     if not is_reference(reference):
         raise CredentialsError(
             "reference-not-a-name",
-            "'{reference}' is not the name of a folder: small letters, digits, dots and hyphens.",
             reference=reference[:100],
         )
     if folder is None:
         raise CredentialsError(
             "no-credentials-folder",
-            "There is no folder of credentials: CLUSTER_CREDENTIALS_DIR is not set.",
         )
     place = folder / reference
     if not place.is_dir() or not place.resolve().is_relative_to(folder.resolve()):
         raise CredentialsError(
             "credentials-missing",
-            "The folder of credentials holds no folder '{reference}'.",
             reference=reference,
         )
     return place
@@ -194,12 +178,11 @@ def _bytes(path: Path, name: str) -> bytes:
     number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(number, "rb") as file:
         if not stat.S_ISREG(os.fstat(number).st_mode):
-            raise CredentialsError("file-not-regular", "'{file}' is not a file.", file=name)
+            raise CredentialsError("file-not-regular", file=name)
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise CredentialsError(
             "file-too-large",
-            "The file '{file}' has more than {limit} bytes.",
             file=name,
             limit=MOST_BYTES,
         )
@@ -217,13 +200,11 @@ def _check_server(server: str) -> bool:
     if not usable or parts.scheme not in {"https", "http"} or not server.isprintable():
         raise CredentialsError(
             "server-not-an-address",
-            "The address of the API server is not one like https://host:6443.",
         )
     loopback = is_loopback(host)
     if parts.scheme == "http" and not loopback:
         raise CredentialsError(
             "server-without-tls",
-            "The address {server} has no TLS; that is allowed only for this machine.",
             server=server,
         )
     return loopback
@@ -247,6 +228,4 @@ def _check_authority(ca: str) -> None:
     except (ssl.SSLError, ValueError):
         loaded = 0
     if not loaded:
-        raise CredentialsError(
-            "authority-unreadable", "The certificate authority holds no certificate in PEM."
-        )
+        raise CredentialsError("authority-unreadable")

@@ -15,6 +15,9 @@ ClusterError
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from inventory.kubernetes.sentences import SENTENCES
+
+_WHOLE = frozenset({429, 502, 503, 504})
 MOST_MESSAGE = 500
 """Characters of a sentence of an API server that are kept."""
 
@@ -26,13 +29,11 @@ class ClusterError(Exception):
 
 
 class CredentialsError(ClusterError):
-    """A reference that cannot be used; `code` names the rule, `facts` the place."""
+    """A reference that cannot be used; `code` names the rule, `facts` fill its sentence."""
 
-    def __init__(self, code: str, message: str, **facts: object) -> None:
-        super().__init__(message.format(**facts))
+    def __init__(self, code: str, **facts: object) -> None:
+        super().__init__(SENTENCES[code].format(**facts))
         self.code = code
-        self.message = message
-        """The sentence with its places, as it stands in the list of translations."""
         self.facts = facts
 
 
@@ -52,6 +53,11 @@ class ClusterUnavailableError(ClusterError):
         """Seconds after which to ask again, where somebody said so."""
         self.status = status
         """HTTP status; None when there was no answer at all."""
+
+    @property
+    def is_of_the_whole_server(self) -> bool:
+        """False for a fault of one call, such as a webhook that fails (500)."""
+        return self.status is None or self.status in _WHOLE
 
 
 class AnswerError(ClusterError):

@@ -12,14 +12,15 @@ from inventory.kubernetes.errors import CredentialsError
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FORBIDDEN = {
-    "exec": "a program that would be run",
-    "auth-provider": "an auth-provider",
-    "username": "a user name with a password",
-    "password": "a user name with a password",
-    "as": "another user to act as",
-    "as-uid": "another user to act as",
-    "as-groups": "groups to act as",
+    "exec": "kubeconfig-runs",
+    "auth-provider": "kubeconfig-runs",
+    "username": "kubeconfig-password",
+    "password": "kubeconfig-password",
+    "as": "kubeconfig-impersonates",
+    "as-uid": "kubeconfig-impersonates",
+    "as-groups": "kubeconfig-impersonates",
 }
+"""Keys of a user that are not followed, with the code of the sentence that says so."""
 
 
 def read_kubeconfig(text: str, folder: Path, reference: str) -> Connection:
@@ -50,9 +51,9 @@ def _document(text: str) -> dict[str, Any]:
     try:
         document = yaml.load(text, _LOADER)  # noqa: S506 - a safe loader, written in C where there is one
     except (yaml.YAMLError, ValueError, RecursionError):
-        raise CredentialsError("kubeconfig-not-yaml", "The kubeconfig is not YAML.") from None
+        raise CredentialsError("kubeconfig-not-yaml") from None
     if not isinstance(document, dict):
-        raise CredentialsError("kubeconfig-empty", "The kubeconfig holds no clusters.")
+        raise CredentialsError("kubeconfig-empty")
     return document
 
 
@@ -75,25 +76,18 @@ def _named(document: dict[str, Any], plural: str, singular: str, name: Any) -> d
                 return found
     raise CredentialsError(
         "kubeconfig-entry-missing",
-        "The kubeconfig has no entry '{name}' in its list of {kind}.",
         name=_shown(name),
         kind=plural,
     )
 
 
 def _refuse(user: dict[str, Any], cluster: dict[str, Any]) -> None:
-    for key, what in _FORBIDDEN.items():
+    for key, code in _FORBIDDEN.items():
         if user.get(key):
-            raise CredentialsError(
-                f"kubeconfig-{key}",
-                "The user of the kubeconfig has {what} ({key}); use a token or a certificate.",
-                what=what,
-                key=key,
-            )
+            raise CredentialsError(code, key=key)
     if cluster.get("proxy-url"):
         raise CredentialsError(
             "kubeconfig-proxy-url",
-            "The cluster of the kubeconfig is behind a proxy (proxy-url), which is not used.",
         )
 
 
@@ -112,9 +106,7 @@ def _material(entry: dict[str, Any], key: str, folder: Path) -> str:
     try:
         return base64.b64decode(inline, validate=True).decode()
     except (binascii.Error, ValueError):
-        raise CredentialsError(
-            "kubeconfig-not-base64", "'{key}' in the kubeconfig is not base64.", key=f"{key}-data"
-        ) from None
+        raise CredentialsError("kubeconfig-not-base64", key=f"{key}-data") from None
 
 
 def _beside(name: str, folder: Path) -> str:
@@ -126,9 +118,7 @@ def _text(entry: dict[str, Any], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise CredentialsError(
-            "kubeconfig-wrong-type", "'{key}' in the kubeconfig is not a text.", key=key
-        )
+        raise CredentialsError("kubeconfig-wrong-type", key=key)
     return value
 
 

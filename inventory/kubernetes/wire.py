@@ -165,7 +165,6 @@ def _load_certificate(context: ssl.SSLContext, connection: Connection) -> None:
         except (ssl.SSLError, OSError, ValueError):
             raise CredentialsError(
                 "certificate-and-key-differ",
-                "The client certificate and its key do not belong together or cannot be read.",
             ) from None
 
 
