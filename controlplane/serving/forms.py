@@ -211,6 +211,37 @@ class SloForm(forms.Form):
         return {name: found[name] for name in _TARGETS} | {"admission": admission}
 
 
+class RolloutForm(forms.Form):
+    """How routers get new settings of a pool, and what happens to drift."""
+
+    canary_seconds = forms.FloatField(
+        label=_("Watch new settings on one router, s"),
+        min_value=0,
+        max_value=3600,
+        widget=forms.NumberInput(attrs={"class": "input", "step": "any"}),
+        help_text=_(
+            "The other routers get policy, limits and targets after this time, and never if more"
+            " than 5 % of requests fail or are refused there. 0: all at once. Engines and keys do"
+            " not wait, and a key that is taken away is gone at once."
+        ),
+    )
+    self_heal = forms.BooleanField(
+        label=_("Put right what somebody changed in a cluster"),
+        required=False,
+        help_text=_("Only fields that Consort owns; what belongs to somebody else is shown."),
+    )
+    reason = forms.CharField(
+        label=_("Reason"), max_length=300, widget=forms.TextInput(attrs={"class": "input"})
+    )
+
+    def __init__(self, sent: QueryDict | None, *, pool: Pool) -> None:
+        super().__init__(sent, initial={name: getattr(pool, name) for name in _ROLLOUT})
+
+    def changes(self) -> dict[str, Any]:
+        """The valid form as the service takes it."""
+        return {name: self.cleaned_data[name] for name in _ROLLOUT}
+
+
 class GatewayRulesForm(forms.Form):
     """A pool's objectives and rewrites as lines, with the reason."""
 
@@ -266,4 +297,5 @@ class GatewayRulesForm(forms.Form):
 
 
 _TARGETS = ("slo_ttft_p95_seconds", "slo_tpot_p95_seconds")
+_ROLLOUT = ("canary_seconds", "self_heal")
 _WAITING = ("queue_requests", "queue_seconds", "saturation_seconds", "evict_sheddable")

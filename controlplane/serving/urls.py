@@ -10,5 +10,6 @@ urlpatterns = [
     path("changes/<uuid:pk>/<slug:verb>", views.change_act, name="change_act"),
     path("pools/<uuid:pk>/policy", views.pool_policy, name="pool_policy"),
     path("pools/<uuid:pk>/slo", views.pool_slo, name="pool_slo"),
+    path("pools/<uuid:pk>/rollout", views.pool_rollout, name="pool_rollout"),
     path("pools/<uuid:pk>/gateway", views.pool_gateway, name="pool_gateway"),
 ]

@@ -15,7 +15,14 @@ from controlplane.common import permissions
 from controlplane.common.errors import DomainError
 from controlplane.common.http import ConsoleRequest
 from controlplane.serving import selectors, services
-from controlplane.serving.forms import GatewayRulesForm, PlanForm, PolicyForm, SloForm, candidates
+from controlplane.serving.forms import (
+    GatewayRulesForm,
+    PlanForm,
+    PolicyForm,
+    RolloutForm,
+    SloForm,
+    candidates,
+)
 from controlplane.serving.models import ChangePlan, Pool
 from controlplane.tenancy.models import User
 
@@ -133,11 +140,24 @@ def pool_gateway(request: ConsoleRequest, pk: UUID) -> HttpResponse:
     )
 
 
+@login_required
+def pool_rollout(request: ConsoleRequest, pk: UUID) -> HttpResponse:
+    """Set how routers get new settings, and whether drift is put right."""
+    return _settings_page(
+        request,
+        pk,
+        form_class=RolloutForm,
+        change=services.change_rollout,
+        template="serving/pool_rollout.html",
+        done=_("Saved. It holds from the next change on."),
+    )
+
+
 def _settings_page(
     request: ConsoleRequest,
     pk: UUID,
     *,
-    form_class: type[SloForm] | type[GatewayRulesForm],
+    form_class: type[SloForm] | type[GatewayRulesForm] | type[RolloutForm],
     change: Callable[..., Pool],
     template: str,
     done: str,

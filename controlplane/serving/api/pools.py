@@ -58,6 +58,24 @@ class ModelViewSet(Reads):
         )
 
 
+_CANARY = {
+    "type": ["object", "null"],
+    "description": "New settings that are watched on one router, or that fared worse there.",
+    "properties": {
+        "state": {"type": "string", "enum": ["observing", "tripped"]},
+        "version": {"type": "integer"},
+        "router": {"type": "string"},
+        "why": {"type": ["string", "null"]},
+    },
+}
+
+
+def _canary(pool: Pool) -> dict[str, Any] | None:
+    if not pool.canary:
+        return None
+    return {name: pool.canary.get(name) for name in ("state", "version", "router", "why")}
+
+
 class PoolOutput(serializers.ModelSerializer[Pool]):
     """A pool: what people decided under `spec`, what was seen under `status`."""
 
@@ -89,11 +107,20 @@ class PoolOutput(serializers.ModelSerializer[Pool]):
             "objectives": pool.objectives,
             "rewrites": pool.rewrites,
             "ramp_seconds": pool.ramp_seconds,
+            "rollout": {"canary_seconds": pool.canary_seconds, "self_heal": pool.self_heal},
             "currency": pool.currency or None,
         }
 
     @extend_schema_field(
-        {"type": "object", "properties": {"state": {"type": "string"}, "conditions": CONDITIONS}}
+        {
+            "type": "object",
+            "properties": {
+                "state": {"type": "string"},
+                "observed_at": {"type": ["string", "null"], "format": "date-time"},
+                "conditions": CONDITIONS,
+                "canary": _CANARY,
+            },
+        }
     )
     def get_status(self, pool: Pool) -> dict[str, Any]:
         """State and conditions, with the time of the last loop run."""
@@ -101,6 +128,7 @@ class PoolOutput(serializers.ModelSerializer[Pool]):
             "state": pool.state,
             "observed_at": pool.reconciled_at,
             "conditions": pool.conditions,
+            "canary": _canary(pool),
         }
 
     @extend_schema_field(LINKS)
@@ -185,6 +213,20 @@ class SloInput(ReasonInput):
     admission = serializers.DictField(required=False, help_text=_ADMISSION)
 
 
+class RolloutInput(ReasonInput):
+    """Other rules of bringing changes, with the reason; what is left out stays as it is."""
+
+    canary_seconds = serializers.FloatField(
+        required=False,
+        min_value=0,
+        max_value=3600,
+        help_text="New settings stay this long on one router before the others get them.",
+    )
+    self_heal = serializers.BooleanField(
+        required=False, help_text="Put right what somebody changed in a cluster."
+    )
+
+
 class GatewayRulesInput(ReasonInput):
     """Other objectives and rewrites, with the reason; what is left out stays as it is."""
 
@@ -255,6 +297,19 @@ class PoolViewSet(Reads):
         reason = changes.pop("reason")
         return self.answer(
             services.change_gateway_rules(
+                pool_id=pool.pk, changes=changes, reason=reason, actor=request.user
+            )
+        )
+
+    @extend_schema(request=RolloutInput, responses=PoolOutput)
+    @action(detail=True, methods=["post"])
+    def rollout(self, request: ApiRequest, pk: str) -> Response:
+        """Change how routers get new settings, and whether drift in clusters is put right."""
+        pool = self.get_object()
+        changes = self.read(RolloutInput)
+        reason = changes.pop("reason")
+        return self.answer(
+            services.change_rollout(
                 pool_id=pool.pk, changes=changes, reason=reason, actor=request.user
             )
         )

@@ -25,6 +25,7 @@ from controlplane.serving.services.loop import (
 from controlplane.serving.services.pool_settings import (
     change_gateway_rules,
     change_policy,
+    change_rollout,
     change_slo,
 )
 from controlplane.serving.services.publishing import publish_if_changed
@@ -44,6 +45,7 @@ __all__ = [
     "cancel_plan",
     "change_gateway_rules",
     "change_policy",
+    "change_rollout",
     "change_slo",
     "create_model",
     "create_pool",

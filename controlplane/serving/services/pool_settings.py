@@ -1,4 +1,4 @@
-"""What a pool's routers get with its next document: policy, SLO, objectives and rewrites.
+"""What a pool's routers get with its next document (policy, SLO, objectives, rewrites), and how.
 
 Every change of them is one path: lock, change, check, audit, event, task.
 """
@@ -77,6 +77,16 @@ def change_gateway_rules(
     return _change(_GATEWAY_RULES, pool_id, changes, reason=reason, actor=actor)
 
 
+def change_rollout(
+    *, pool_id: UUID, changes: Mapping[str, Any], reason: str = "", actor: "User"
+) -> Pool:
+    """Set `canary_seconds` or `self_heal`; the other stays.
+
+    Raises NotPermittedError, PoolRetiredError or ValidationError.
+    """
+    return _change(_ROLLOUT, pool_id, changes, reason=reason, actor=actor)
+
+
 def check_settings(pool: Pool) -> None:
     """Raise PolicyRefusedError, SloRefusedError or GatewayRulesRefusedError for what no router
     would take.
@@ -151,4 +161,5 @@ _POLICY = _Setting("policy", ("policy", "policy_parameters"), _check_policy)
 _SLO = _Setting(
     "slo", ("slo_ttft_p95_seconds", "slo_tpot_p95_seconds", "admission"), _check_changed_slo
 )
+_ROLLOUT = _Setting("rollout", ("canary_seconds", "self_heal"), Pool.full_clean)
 _GATEWAY_RULES = _Setting("gateway-rules", ("objectives", "rewrites"), _check_gateway_rules)

@@ -184,6 +184,25 @@ def test_the_slo_of_a_pool_is_changed_and_shown(client: APIClient) -> None:
     assert spec["admission"] == {"queue_requests": 50}
 
 
+def test_how_changes_arrive_is_changed_and_shown(client: APIClient) -> None:
+    pool = make_pool()
+    body = {"canary_seconds": 60, "change_reason": "careful"}
+
+    found = post(client, f"pools/{pool.slug}/rollout", body).json()
+
+    assert found["spec"]["rollout"] == {"canary_seconds": 60.0, "self_heal": False}
+    assert found["status"]["canary"] is None
+
+
+def test_settings_that_are_held_back_are_told_with_the_reason(client: APIClient) -> None:
+    canary = {"state": "tripped", "settings": "x", "version": 3, "router": "r1", "why": "Worse."}
+    pool = make_pool(canary=canary)
+
+    found = client.get(f"/api/v1/pools/{pool.slug}").json()["status"]["canary"]
+
+    assert found == {"state": "tripped", "version": 3, "router": "r1", "why": "Worse."}
+
+
 def test_rules_of_waiting_that_no_router_takes_are_refused_with_the_pointer(
     client: APIClient,
 ) -> None:

@@ -285,3 +285,14 @@ def test_readers_and_people_of_a_tenant_do_not_change_an_slo(scene: Scene) -> No
 
     assert client_of(scene.approver).get(address).status_code == 403
     assert client_of(scene.tenant_user).get(address).status_code in {403, 404}
+
+
+def test_how_changes_arrive_is_changed_on_its_page(scene: Scene) -> None:
+    client, page = client_of(scene.operator), f"/serving/pools/{scene.pool.pk}/rollout"
+
+    refused = client.post(page, {"canary_seconds": "-1", "reason": "x"})
+    saved = client.post(page, {"canary_seconds": "60", "self_heal": "on", "reason": "careful"})
+
+    assert (refused.status_code, saved.status_code) == (422, 302)
+    pool = Pool.objects.get(pk=scene.pool.pk)
+    assert (pool.canary_seconds, pool.self_heal) == (60.0, True)
