@@ -143,6 +143,8 @@ def _pool() -> Pool:
         slo_ttft_p95_seconds=1.5,
         slo_tpot_p95_seconds=0.06,
         ramp_seconds=2.0,
+        # Short as everything in a demo, and still to be seen.
+        canary_seconds=3.0,
         currency=settings.LEDGER_CURRENCY,
     )
 
