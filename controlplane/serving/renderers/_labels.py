@@ -47,6 +47,12 @@ def engine_labels(group: EngineGroup) -> dict[str, str]:
     return {**group.labels, **ours, **owned(group.pool), **selector(group)}
 
 
+def further_labels(group: EngineGroup) -> dict[str, str]:
+    """Labels of an engine's Pods on further nodes: they answer nobody, so no pool finds them."""
+    apart = {labels.POOL, LLMD_ROLE}
+    return {key: value for key, value in engine_labels(group).items() if key not in apart}
+
+
 def metadata(group: EngineGroup, *, name: str = "") -> Manifest:
     """Metadata of one of a group's objects."""
     meta: Manifest = {

@@ -28,11 +28,16 @@ END_SECONDS = 30
 """Time for an engine to close after its last answer."""
 
 
-def pod_template(group: EngineGroup, *, argv: tuple[str, ...] | None = None) -> Manifest:
-    """Template of the group's Pods; `argv` takes the place of the group's command."""
+def pod_template(group: EngineGroup) -> Manifest:
+    """Template of the Pods that answer requests."""
+    return {"metadata": {"labels": _labels.engine_labels(group)}, "spec": pod_spec(group)}
+
+
+def further_template(group: EngineGroup) -> Manifest:
+    """Template of an engine's Pods on further nodes."""
     return {
-        "metadata": {"labels": _labels.engine_labels(group)},
-        "spec": pod_spec(group, argv=argv),
+        "metadata": {"labels": _labels.further_labels(group)},
+        "spec": pod_spec(group, argv=group.worker_argv or group.argv),
     }
 
 

@@ -118,7 +118,10 @@ class EngineGroup:
     image: str
     argv: tuple[str, ...]
     worker_argv: tuple[str, ...] = ()
-    """Command on the further nodes of an engine that spans several."""
+    """Command on the further nodes of an engine that spans several; it finds the first one by the
+    variables of LeaderWorkerSet, such as `$(LWS_LEADER_ADDRESS)`."""
+    has_stable_names: bool = False
+    """The Pods of a group keep their names when they start again."""
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[SecretVariable, ...] = ()
     image_pull_secrets: tuple[str, ...] = ()
@@ -171,6 +174,8 @@ class PoolLayout:
     pool: str
     namespace: str
     groups: tuple[EngineGroup, ...]
+    as_set: bool = False
+    """Prefill and decode are one object, and change together."""
     picker: PickerReference | None = None
     gateway: GatewayReference | None = None
     policy: str = ""

@@ -1,10 +1,16 @@
 """A group becomes a Deployment that a typed client takes as it is."""
 
-from controlplane.serving.renderers.base import DeviceClaim
+import pytest
+
+from controlplane.serving.renderers import renderer
+from controlplane.serving.renderers.base import DeviceClaim, RenderRefusedError
 from controlplane.serving.renderers.plain import engine_manifests
 from tests.controlplane.serving.renderers.groups import (
     engine_container,
+    kinds,
     make_group,
+    make_layout,
+    make_pair,
     refuse_unknown_fields,
 )
 
@@ -57,3 +63,51 @@ def test_the_typed_client_takes_it() -> None:
     (deployment,) = engine_manifests(make_group())
 
     refuse_unknown_fields(deployment)
+
+
+def test_a_pool_has_a_service_and_a_budget_for_each_role() -> None:
+    manifests = renderer("plain").render(make_layout(*make_pair()))
+
+    assert kinds(manifests) == [
+        "Service", "PodDisruptionBudget", "PodDisruptionBudget", "Deployment", "Deployment",
+    ]  # fmt: skip
+    for manifest in manifests:
+        refuse_unknown_fields(manifest)
+
+
+def test_an_engine_over_several_nodes_is_a_leader_worker_set() -> None:
+    group = make_group(nodes=2, worker_argv=("vllm", "serve", "--headless"), hostnames=())
+
+    (manifest,) = engine_manifests(group)
+
+    assert manifest["kind"] == "LeaderWorkerSet"
+
+
+def test_a_group_with_stable_names_is_a_stateful_set_of_the_pools_service() -> None:
+    layout = make_layout(make_group(has_stable_names=True, replicas=3))
+
+    service, *_, workload = renderer("plain").render(layout)
+
+    assert workload["kind"] == "StatefulSet"
+    assert workload["spec"]["serviceName"] == service["metadata"]["name"]
+    refuse_unknown_fields(workload)
+
+
+def test_stable_names_over_several_nodes_are_refused() -> None:
+    with pytest.raises(RenderRefusedError, match="LeaderWorkerSet"):
+        engine_manifests(make_group(has_stable_names=True, nodes=2, worker_argv=("x",)))
+
+
+def test_prefill_and_decode_can_be_one_object() -> None:
+    manifests = renderer("plain").render(make_layout(*make_pair(), as_set=True))
+
+    assert kinds(manifests)[-1] == "DisaggregatedSet"
+    assert "Deployment" not in kinds(manifests)
+
+
+def test_a_patch_is_put_on_the_workload() -> None:
+    patch = {"spec": {"template": {"spec": {"priorityClassName": "high"}}}}
+
+    (deployment,) = engine_manifests(make_group(patch=patch))
+
+    assert deployment["spec"]["template"]["spec"]["priorityClassName"] == "high"
