@@ -255,6 +255,7 @@ PERMISSIONS_BACKEND = "controlplane.tenancy.permissions.RolePermissions"
 PLAN_CHECKS = [
     "controlplane.serving.checks.memory.check",
     "controlplane.serving.checks.engine.check",
+    "controlplane.serving.checks.cluster.check",
     "controlplane.serving.checks.contracts.check",
     "controlplane.serving.checks.assignments.check",
     "controlplane.serving.checks.floor.check",

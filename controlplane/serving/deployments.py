@@ -1,11 +1,16 @@
 """From a pool, an accelerator and a role to the engine that should run there; no query here."""
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from controlplane.serving import containers, facts
 from controlplane.serving.engines import launcher
-from controlplane.serving.engines.base import EngineRequest
+from controlplane.serving.engines.base import EngineCommand, EngineRequest
 from controlplane.serving.plans import spec_hash
+from controlplane.serving.renderers.base import Manifest
+from controlplane.serving.renderers.plain import engine_manifests
+from controlplane.serving.targets.kubernetes.stamping import with_hash
 
 if TYPE_CHECKING:
     from controlplane.serving.models import Pool
@@ -13,6 +18,8 @@ if TYPE_CHECKING:
 
 SIDE_CHANNEL_PORT = 5600
 """NIXL's default; each engine of a node takes the one at its slot's distance."""
+POD_ADDRESS = "$(POD_IP)"
+"""Filled in by the kubelet: an engine listens where others reach it, and tells them so."""
 
 
 def workload_name(hostname: str, slot: int) -> str:
@@ -20,12 +27,27 @@ def workload_name(hostname: str, slot: int) -> str:
     return f"{re.sub(r'[^a-z0-9.-]+', '-', hostname.lower()).strip('-.')}-{slot}"
 
 
+def engine_name(accelerator: "Accelerator") -> str:
+    """Name of the accelerator's engine: one on Kubernetes also says in which cluster.
+
+    Machines of this installation have names of their own; nodes of two clusters often share one.
+    """
+    node = accelerator.node
+    name = workload_name(node.hostname, accelerator.slot)
+    return f"{name}.{node.cluster.slug.lower()}" if is_on_kubernetes(accelerator) else name
+
+
+def is_on_kubernetes(accelerator: "Accelerator") -> bool:
+    """Whether the engine of the accelerator is made of objects of a cluster."""
+    return accelerator.node.cluster.kind == "kubernetes"
+
+
 def engine_request(pool: "Pool", accelerator: "Accelerator", *, role: str) -> EngineRequest:
     """The engine described without any engine's own words."""
     model = pool.model
     is_real = pool.engine != "simulated"
     return EngineRequest(
-        name=workload_name(accelerator.node.hostname, accelerator.slot),
+        name=engine_name(accelerator),
         role=role,  # type: ignore[arg-type]  # the column allows only roles
         vendor=accelerator.vendor,
         accelerator=accelerator.model.slug,
@@ -37,9 +59,23 @@ def engine_request(pool: "Pool", accelerator: "Accelerator", *, role: str) -> En
         max_model_len=model.max_model_len,
         kv_heads=model.kv_heads,
         head_size=model.head_size,
-        side_channel_port=SIDE_CHANNEL_PORT + accelerator.slot if is_real else None,
         arguments=pool.engine_arguments,
+        **_addresses(accelerator, is_real=is_real),
     )
+
+
+def _addresses(accelerator: "Accelerator", *, is_real: bool) -> dict[str, Any]:
+    """Where the engine listens: all ports of a Pod are its own, those of a machine are shared."""
+    if not is_on_kubernetes(accelerator):
+        port = SIDE_CHANNEL_PORT + accelerator.slot if is_real else None
+        return {"side_channel_port": port}
+    found: dict[str, Any] = {"host": POD_ADDRESS, "port": containers.HTTP_PORT}
+    if is_real:
+        found |= {
+            "side_channel_port": containers.SIDE_CHANNEL_PORT,
+            "kv_events_port": containers.KV_EVENTS_PORT,
+        }
+    return found
 
 
 def desired_spec(
@@ -47,20 +83,50 @@ def desired_spec(
 ) -> dict[str, Any]:
     """What a workload is wanted to be; equal inputs give an equal `spec_hash`.
 
-    `url` is the address of an engine that somebody else runs.
+    `url` is the address of an engine that somebody else runs. Raises RenderRefusedError when the
+    pool does not say enough for an engine in a container, and EngineArgumentError.
     """
     request = engine_request(pool, accelerator, role=role)
     engine = launcher(pool.engine)
     command = engine.command(request)
+    manifests = _manifests(pool, accelerator, request, command)
+    mark = spec_hash(command.argv, command.env, manifests)
     return {
         "engine": pool.engine,
         "url": url,
         "argv": list(command.argv),
         "env": dict(command.env),
-        "spec_hash": spec_hash(command.argv, command.env),
+        "spec_hash": mark,
+        "manifests": with_hash(manifests, mark),
         "model": pool.model.slug,
         "role": role,
         "block_size_tokens": engine.block_size_tokens(request),
         "memory_share": engine.memory_share(request),
         "kv_contract": engine.kv_contract(request),
     }
+
+
+def _manifests(
+    pool: "Pool", accelerator: "Accelerator", request: EngineRequest, command: EngineCommand
+) -> list[Manifest]:
+    """Objects of an engine in a cluster; none elsewhere."""
+    if not is_on_kubernetes(accelerator):
+        return []
+    node = accelerator.node
+    settings = containers.read_settings({"namespace": node.cluster.namespace} | pool.containers)
+    group = containers.engine_group(
+        settings,
+        request,
+        EngineCommand(argv=command.argv, env=_for_container(command.env, pool, request)),
+        pool=pool.slug,
+        engine=pool.engine,
+        hostnames=(node.hostname,),
+    )
+    return engine_manifests(group)
+
+
+def _for_container(env: Mapping[str, str], pool: "Pool", request: EngineRequest) -> dict[str, str]:
+    """Without the variable that chooses a device: in a container only the given one is there."""
+    vendors = facts.load("engines").get(pool.engine, {}).get("vendors", {})
+    chooser = vendors.get(request.vendor, {}).get("device_env")
+    return {name: value for name, value in env.items() if name != chooser}

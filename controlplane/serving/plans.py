@@ -87,7 +87,10 @@ def fingerprint(state: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def spec_hash(argv: Sequence[str], env: Mapping[str, str]) -> str:
+def spec_hash(
+    argv: Sequence[str], env: Mapping[str, str], manifests: Sequence[Mapping[str, Any]] = ()
+) -> str:
     """SHA-256 of what an engine is started with; another hash needs another process."""
-    text = json.dumps([list(argv), dict(env)], sort_keys=True, separators=(",", ":"))
+    parts: list[Any] = [list(argv), dict(env), *([list(manifests)] if manifests else [])]
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -23,7 +23,7 @@ USUAL_TOKENS = 8192
 def check(plan: "ChangePlan") -> CheckResult:
     """Block if the weights do not fit, warn if the KV is tight or a figure is unknown."""
     items = [item for item in items_of(plan.diff) if item.to_role]
-    accelerators = Accelerator.objects.select_related("model", "node").in_bulk(
+    accelerators = Accelerator.objects.select_related("model", "node__cluster").in_bulk(
         [item.accelerator for item in items], field_name="pk"
     )
     model = plan.pool.model

@@ -175,7 +175,7 @@ def _item(accelerator: Accelerator, *, from_role: str, to_role: str) -> plans.Pl
         vendor=accelerator.vendor,
         accelerator_model=accelerator.model.slug,
         target=node.cluster.kind,
-        workload=deployments.workload_name(node.hostname, accelerator.slot),
+        workload=deployments.engine_name(accelerator),
         from_role=from_role,
         to_role=to_role,
     )

@@ -5,7 +5,7 @@ drain → switch → start → ready → add → observe → done. A rollback ru
 swapped and without the soak time.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from django.db import transaction
 
 from controlplane.operations import outbox
 from controlplane.serving import plans, traffic
+from controlplane.serving.engines.base import EngineArgumentError
 from controlplane.serving.errors import LedgerConflictError
 from controlplane.serving.models import (
     ChangePlan,
@@ -25,6 +26,7 @@ from controlplane.serving.models import (
     Wave,
     Workload,
 )
+from controlplane.serving.renderers.base import RenderRefusedError
 from controlplane.serving.services import guards, ledger, routers, workloads
 from controlplane.serving.targets.base import SeenEngine
 
@@ -146,7 +148,7 @@ def _switch(run: Run) -> bool:
                 return True
             ledger.switch_roles(plan=run.plan, items=run.items, reason=reason)
             workloads.want_engines(pool=run.pool, items=run.items)
-    except LedgerConflictError as error:
+    except (LedgerConflictError, EngineArgumentError, RenderRefusedError) as error:
         raise TrippedError(str(error)) from error
     return True
 
@@ -161,6 +163,7 @@ def _start(run: Run) -> bool:
     ]
     if not missing:
         return move(run, Step.READY)
+    _require_not_refused(missing)
     _require_no_crash_loop(run)
     if run.is_over(run.plan.ready_seconds):
         raise TrippedError(_why_not(missing[0], "Started", run.plan.ready_seconds))
@@ -234,6 +237,13 @@ STEPS: dict[str, Callable[[Run], bool]] = {
 }
 
 
+def _require_not_refused(missing: Sequence[Workload]) -> None:
+    """A target that said no says it again: there is nothing to wait for."""
+    for workload in missing:
+        if workloads.is_refused(workload):
+            raise TrippedError(f"Engine {workload.name}: {_said(workload, 'Applied')}")
+
+
 def _require_no_crash_loop(run: Run) -> None:
     limit = int(run.plan.guards.get("max_starts", 4))
     for _, workload in run.workloads():
@@ -247,10 +257,14 @@ def _require_no_crash_loop(run: Run) -> None:
 
 
 def _why_not(workload: Workload, condition: str, seconds: float) -> str:
+    return f"Engine {workload.name} was not there after {seconds:g} s: {_said(workload, condition)}"
+
+
+def _said(workload: Workload, condition: str) -> str:
+    """Message of a condition, else its reason."""
     rows = [row for row in workload.conditions if row["type"] == condition]
     seen = [row["message"] or row["reason"] for row in rows]
-    message = seen[0] if seen else "nothing was seen of it"
-    return f"Engine {workload.name} was not there after {seconds:g} s: {message}"
+    return seen[0] if seen else "nothing was seen of it"
 
 
 def move(run: Run, step: str, **detail: Any) -> bool:

@@ -35,6 +35,10 @@ logger = logging.getLogger(__name__)
 State = Endpoint.State
 MAX_BACK_OFF_SECONDS = 60.0
 LOG_BYTES = 32 * 1024
+OF_TARGETS = frozenset({"Scheduled", "Ready", "Drifted"})
+"""Conditions that only a target speaks of; what it does not say any more is taken away."""
+FIRST_REFUSED_SECONDS, LONGEST_REFUSED_SECONDS = 5.0, 300.0
+"""Pause before what a target refused is asked again, doubled with each refusal in a row."""
 WRITE_AGAIN_AFTER = timedelta(seconds=5)
 """An observation that did not change is written this often, as a proof of life."""
 
@@ -48,7 +52,7 @@ def want_engines(*, pool: Pool, items: Sequence[PlanItem]) -> None:
         str(row.pk): row
         for row in Accelerator.objects.filter(
             pk__in=[item.accelerator for item in items]
-        ).select_related("model", "node")
+        ).select_related("model", "node__cluster")
     }
     for item in items:
         accelerator = accelerators[item.accelerator]
@@ -89,32 +93,44 @@ def _want(workload: Workload, pool: Pool, accelerator: Accelerator, role: str) -
 
 
 def converge(pool: Pool, hold: Hold) -> dict[UUID, SeenEngine]:
-    """One look at each target, then what differs is applied; returns what was seen by workload.
+    """One look at each target and cluster, then what differs is applied.
 
-    A target that does not answer is a condition of its workloads, not an error.
+    Returns what was seen by workload. A place that does not answer, or refuses to be looked at, is
+    a condition of its workloads, not an error, and no other place waits for it.
     """
-    by_target: dict[str, list[Workload]] = defaultdict(list)
+    by_place: dict[tuple[str, str], list[Workload]] = defaultdict(list)
     rows = Workload.objects.filter(pool=pool).select_related(
         "node", "accelerator__model", "pool__model"
     )
     for workload in rows:
         if not _is_at_rest(workload):
-            by_target[workload.target].append(workload)
+            by_place[workload.target, str(workload.node.cluster_id)].append(workload)
     seen: dict[UUID, SeenEngine] = {}
-    for slug, workloads in sorted(by_target.items()):
+    for (slug, _cluster), workloads in sorted(by_place.items()):
         hold.renew()
-        try:
-            found = target(slug).observe([_wanted(workload) for workload in workloads])
-        except TargetUnavailableError as error:
-            for workload in workloads:
-                _note(workload, "TargetReachable", "Unknown", "Unavailable", str(error))
-            continue
+        found = _looked_at(slug, workloads)
         for workload in workloads:
-            engine = found[workload.name]
+            engine = found.get(workload.name)
+            if engine is None:
+                continue
             seen[workload.pk] = engine
             _take_in(workload, engine)
             _act(workload, engine, hold)
     return seen
+
+
+def _looked_at(slug: str, workloads: Sequence[Workload]) -> dict[str, SeenEngine]:
+    """What a place says of its engines; nothing when it does not answer, which is a condition."""
+    status: Status = "Unknown"
+    try:
+        return target(slug).observe([_wanted(workload) for workload in workloads])
+    except TargetUnavailableError as error:
+        reason, message = "Unavailable", str(error)
+    except TargetRefusedError as error:
+        status, reason, message = "False", error.reason, str(error)
+    for workload in workloads:
+        _note(workload, "TargetReachable", status, reason, message)
+    return {}
 
 
 def workload_logs(*, workload_id: UUID, actor: "User", size: int = LOG_BYTES) -> str:
@@ -174,22 +190,62 @@ def _act(workload: Workload, seen: SeenEngine, hold: Hold) -> None:
             target(workload.target).delete(_wanted(workload), fencing_token=hold.token)
         else:
             target(workload.target).apply(_wanted(workload), fencing_token=hold.token)
-        _note(workload, "Applied", "True", "Applied", "")
     except TargetUnavailableError as error:
         _note(workload, "TargetReachable", "Unknown", "Unavailable", str(error))
     except TargetRefusedError as error:
-        _note(workload, "Applied", "False", "Refused", str(error))
+        if not error.fenced:
+            _remember_refusal(workload)
+        _note(workload, "Applied", "False", error.reason, str(error))
+    else:
+        _forget_refusals(workload)
+        _note(workload, "Applied", "True", "Applied", "")
+
+
+def is_refused(workload: Workload) -> bool:
+    """True while the target's last word on what is wanted at present was no."""
+    return workload.refused_generation == workload.generation
+
+
+def _remember_refusal(workload: Workload) -> None:
+    workload.refusals = workload.refusals + 1 if is_refused(workload) else 1
+    workload.refused_generation, workload.refused_at = workload.generation, timezone.now()
+    workload.save(update_fields=["refusals", "refused_generation", "refused_at", "updated_at"])
+
+
+def _forget_refusals(workload: Workload) -> None:
+    if workload.refusals:
+        workload.refusals, workload.refused_generation, workload.refused_at = 0, None, None
+        workload.save(update_fields=["refusals", "refused_generation", "refused_at", "updated_at"])
+
+
+def _waits_after_refusal(workload: Workload, now: datetime) -> bool:
+    """True while the same would be asked again too soon: 5, 10, 20 … 300 s."""
+    if not is_refused(workload) or workload.refused_at is None:
+        return False
+    doubled = FIRST_REFUSED_SECONDS * 2.0 ** min(10, max(0, workload.refusals - 1))
+    return now < workload.refused_at + timedelta(seconds=min(LONGEST_REFUSED_SECONDS, doubled))
 
 
 def _is_due(workload: Workload, seen: SeenEngine) -> bool:
     """True if the target has to be asked for something that it was not asked for yet."""
-    if seen.state == "unknown" or is_as_wanted(workload, seen):
+    now = timezone.now()
+    if seen.state == "unknown" or _waits_after_refusal(workload, now):
         return False
+    if is_as_wanted(workload, seen) or _heals(workload, seen):
+        return _heals(workload, seen)
     if not was_asked_for(workload, seen):
         return True
-    if seen.state in {"starting", "ending"}:
+    # What began goes on by itself; what ended does so in a place that starts it again.
+    goes_on = seen.state in {"starting", "ending"}
+    if goes_on or target(workload.target).capabilities().restarts_engines:
         return False
-    return not (seen.state in {"exited", "failed"} and _backs_off(seen, timezone.now()))
+    return not (seen.state in {"exited", "failed"} and _backs_off(seen, now))
+
+
+def _heals(workload: Workload, seen: SeenEngine) -> bool:
+    """True if somebody changed what was asked for, and the pool says that this is put right."""
+    wants_one = workload.desired_state == Workload.Desired.RUNNING
+    return wants_one and seen.has_drifted and workload.pool.self_heal
 
 
 def _backs_off(seen: SeenEngine, now: datetime) -> bool:
@@ -205,7 +261,8 @@ def _take_in(workload: Workload, seen: SeenEngine) -> None:
     now = timezone.now()
     is_fresh = workload.observed_at is not None and now - workload.observed_at < WRITE_AGAIN_AFTER
     reached = workload.observed_generation == workload.generation
-    if is_fresh and workload.observed == seen.as_json() and reached == is_as_wanted(workload, seen):
+    is_same = workload.observed == seen.as_json() and reached == is_as_wanted(workload, seen)
+    if is_fresh and is_same and workload.conditions == _conditions(workload, seen, now):
         return
     _write(workload, seen, now)
 
@@ -232,15 +289,26 @@ def _conditions(workload: Workload, seen: SeenEngine, now: datetime) -> list[dic
     rows = with_condition(
         workload.conditions, type="TargetReachable", status="True", reason="Answered", at=now
     )
+    said = {row.type: row for row in seen.conditions}
+    rows = [row for row in rows if row["type"] not in OF_TARGETS - set(said)]
+    for row in seen.conditions:
+        if row.type in OF_TARGETS:
+            rows = with_condition(
+                rows, type=row.type, status=row.status, reason=row.reason, message=row.message,
+                at=now,
+            )  # fmt: skip
     status: Status = "True" if is_as_wanted(workload, seen) else "False"
-    message = seen.failure
+    reason, message = str(seen.state), seen.failure
     if seen.state == "exited":
         code = "unknown" if seen.exit_code is None else str(seen.exit_code)
         message = message or f"The process ended with code {code}; starts: {seen.starts}."
+    if "Started" in said:
+        reason, message = said["Started"].reason, said["Started"].message
+        status = "Unknown" if said["Started"].status == "Unknown" else status
     if seen.state == "unknown":
         status = "Unknown"
     return with_condition(
-        rows, type="Started", status=status, reason=seen.state, message=message, at=now
+        rows, type="Started", status=status, reason=reason, message=message, at=now
     )
 
 

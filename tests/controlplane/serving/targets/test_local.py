@@ -76,6 +76,6 @@ def test_deleting_what_is_not_known_is_done_already(answer: Script) -> None:
 
 
 def test_an_unknown_target_names_the_known_ones() -> None:
-    assert sorted(targets()) == ["local", "static"]
-    with pytest.raises(KeyError, match="local, static"):
+    assert sorted(targets()) == ["kubernetes", "local", "static"]
+    with pytest.raises(KeyError, match="kubernetes, local, static"):
         target("mainframe")
