@@ -22,7 +22,8 @@ from inventory.kubernetes.errors import (
 MOST_CAUSES = 50
 MOST_RETRY_SECONDS = 600.0
 _MANAGER = re.compile(r'conflict with "([^"]*)"')
-_EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
+_EVENTS = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
+# Looked up in tuples: what a server sends need not be hashable.
 _CONFLICT = "FieldManagerConflict"
 _VERSION = re.compile(r"v[0-9]{1,3}\.[0-9]{1,3}[-+.0-9A-Za-z]{0,60}")
 
@@ -124,7 +125,7 @@ def refusal(
     status: int, headers: Mapping[str, str], body: Any, *, in_list: bool = False
 ) -> ClusterError:
     """The error for an answer of status 300 or more; `body` is parsed JSON or anything else."""
-    said = body if isinstance(body, dict) and body.get("kind") in {"Status", None} else {}
+    said = body if isinstance(body, dict) and body.get("kind") in ("Status", None) else {}
     reason, message = _text(said.get("reason")), _text(said.get("message"))
     sentence = message or f"The API server answered {status}."
     if in_list and (status == 410 or (status == 504 and reason == "Timeout")):

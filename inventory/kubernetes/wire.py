@@ -8,7 +8,6 @@ Imported only when a cluster is asked: the module brings in `kubernetes`.
 - Proxies of the environment are not used, and certificates are always checked.
 """
 
-import ipaddress
 import ssl
 import tempfile
 import time
@@ -147,10 +146,6 @@ def _tls(connection: Connection) -> dict[str, Any]:
     named: dict[str, Any] = {"ssl_context": context}
     if connection.tls_server_name:
         named["server_hostname"] = connection.tls_server_name
-        if not connection.skips_verification:
-            named["assert_hostname"] = connection.tls_server_name
-    elif _is_address(connection.server):
-        named["assert_hostname"] = None
     return named
 
 
@@ -166,15 +161,6 @@ def _load_certificate(context: ssl.SSLContext, connection: Connection) -> None:
             raise CredentialsError(
                 "certificate-and-key-differ",
             ) from None
-
-
-def _is_address(server: str) -> bool:
-    host = urllib3.util.parse_url(server).host or ""
-    try:
-        ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return False
-    return True
 
 
 def _whole(response: Any, most: int, deadline: float) -> bytes:

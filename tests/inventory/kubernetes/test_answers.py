@@ -1,5 +1,6 @@
 """Answers of API servers: refusals become errors with their reason, odd shapes are refused."""
 
+import json
 from contextlib import suppress
 from typing import Any
 
@@ -111,6 +112,14 @@ def test_an_answer_of_any_shape_is_checked_or_refused(value: Any) -> None:
 def test_bytes_that_are_no_event_are_refused(line: bytes) -> None:
     with pytest.raises(errors.AnswerError):
         answers.checked_event(line, kind="Pod")
+
+
+@given(ANYTHING, st.sampled_from(["ADDED", "BOOKMARK", "ERROR"]) | ANYTHING)
+def test_an_event_of_any_shape_is_checked_or_refused(value: Any, kind: Any) -> None:
+    line = json.dumps({"type": kind, "object": value}).encode()
+
+    with suppress(errors.ClusterError):
+        assert answers.checked_event(line, kind="Pod").object
 
 
 def test_items_of_a_list_get_the_kind_that_lists_leave_out() -> None:
