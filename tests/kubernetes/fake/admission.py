@@ -34,20 +34,19 @@ def admit(store: Store, kind: Kind, item: Object, before: Object | None, *, stri
 
 
 def known_fields(kind: Kind, wish: Object, *, strict: bool) -> None:
-    """An apply refuses fields that the schema does not declare, strict or not."""
+    """An apply refuses fields that the schema does not declare, and wrong types: with a 500."""
     if kind.custom:
-        unknown = crds.read_spec(kind.name, wish.get("spec", {}))[1].unknown
+        unknown, wrong = crds.read_spec(kind.name, wish.get("spec", {}))[1].unknown, []
     else:
-        unknown = typed.unknown_fields(kind, wish)
+        unknown, wrong = typed.unknown_fields(kind, wish), typed.wrong_types(kind, wish)
     _refuse_unknown(unknown, strict=strict)
-    if unknown:
+    said = [f".{path}: field not declared in schema" for path in unknown]
+    said += [f".{text}" for text in wrong]
+    if said:
         name = f"{wish['metadata'].get('namespace', '')}/{wish['metadata']['name']}"
-        raise ApiError(
-            500,
-            f"failed to create typed patch object ({name}; {kind.api_version}, "
-            f"Kind={kind.name}): .{unknown[0]}: field not declared in schema",
-            reason="",
-        )
+        what = f"({name}; {kind.api_version}, Kind={kind.name})"
+        message = f"failed to create typed patch object {what}: {said[0]}"
+        raise ApiError(500, message, reason="")
 
 
 def first_status(kind: Kind, item: Object) -> Object:

@@ -9,9 +9,12 @@ from types import TracebackType
 from typing import Any
 
 from tests.kubernetes.fake.api import Api, Call
+from tests.kubernetes.fake.controller import Controllers
 from tests.kubernetes.fake.errors import ApiError
 from tests.kubernetes.fake.faults import Faults
 from tests.kubernetes.fake.kinds import Catalogue, kind_of
+from tests.kubernetes.fake.kubelets import Kubelets, PodRun
+from tests.kubernetes.fake.nodes import node
 from tests.kubernetes.fake.paths import Rights
 from tests.kubernetes.fake.requests import Answerer
 from tests.kubernetes.fake.server import FakeServer, Write
@@ -25,15 +28,24 @@ class FakeCluster:
     """One fake cluster; a context manager that listens while it is open.
 
     `missing` switches kinds off: names of kinds, groups or families (`kinds.FAMILIES`).
-    `token`: callers without it get 401.
+    `token`: callers without it get 401. `working`: controllers work in a thread of their own;
+    otherwise they work in `tick`, `settle` and `until`, so that a test says when.
     """
 
     def __init__(
-        self, *, port: int = 0, missing: Iterable[str] = (), token: str | None = None
+        self,
+        *,
+        port: int = 0,
+        missing: Iterable[str] = (),
+        token: str | None = None,
+        working: bool = False,
     ) -> None:
+        self._working = working
         self.api = Api(Store(), Catalogue(frozenset(missing)))
         self.answerer = Answerer(self.api)
         self.server = FakeServer(self.answerer, port, token)
+        self.kubelets = Kubelets(self.api)
+        self.controllers = Controllers(self.api, self.kubelets)
         for name in SYSTEM:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
@@ -51,6 +63,29 @@ class FakeCluster:
     def rights(self) -> Rights:
         """What callers may not do."""
         return self.answerer.rights
+
+    @property
+    def missing_images(self) -> set[str]:
+        """Images that no registry has."""
+        return self.kubelets.missing_images
+
+    @property
+    def engine_for(self) -> Callable[[Object], PodRun | None] | None:
+        """Called when a Pod's containers start; may begin a real process at the Pod's address."""
+        return self.kubelets.engine_for
+
+    @engine_for.setter
+    def engine_for(self, hook: Callable[[Object], PodRun | None] | None) -> None:
+        self.kubelets.engine_for = hook
+
+    @property
+    def engine_stopped(self) -> Callable[[Object], None] | None:
+        """Called when a Pod ends."""
+        return self.kubelets.engine_stopped
+
+    @engine_stopped.setter
+    def engine_stopped(self, hook: Callable[[Object], None] | None) -> None:
+        self.kubelets.engine_stopped = hook
 
     @property
     def logs(self) -> dict[tuple[str, str], str]:
@@ -88,8 +123,32 @@ class FakeCluster:
             self.tick()
         raise AssertionError(f"not reached after {MOST_TICKS} rounds of the controllers")
 
-    def tick(self) -> None:
-        """One round of controllers, scheduler and kubelets."""
+    def tick(self) -> bool:
+        """One round of controllers, scheduler and kubelets; whether anything changed."""
+        return self.controllers.tick()
+
+    def settle(self) -> int:
+        """Rounds until nothing changes; how many there were."""
+        return self.controllers.settle()
+
+    def add_node(self, name: str, vendor: str = "nvidia", **facts: Any) -> Object:
+        """A ready Node of a vendor (`nodes.node`)."""
+        return self.create(node(name, vendor, **facts))
+
+    def lose_node(self, name: str) -> None:
+        """A node's kubelet falls silent: not ready at once, Pods evicted after five minutes."""
+        self.controllers.lose_node(name)
+
+    def find_node(self, name: str) -> None:
+        """A node's kubelet reports again."""
+        self.controllers.find_node(name)
+
+    def set_status(
+        self, api_version: str, kind: str, name: str, status: Object, namespace: str = ""
+    ) -> Object:
+        """Let a controller report about an object."""
+        found = kind_of(api_version, kind)
+        return self.api.set_status(found, self.api.read(found, namespace, name), status)
 
     def create(self, manifest: Object, manager: str = "test") -> Object:
         """Make an object, without HTTP."""
@@ -148,10 +207,13 @@ class FakeCluster:
     def start(self) -> "FakeCluster":
         """Listen."""
         self.server.start()
+        if self._working:
+            self.controllers.start()
         return self
 
     def stop(self) -> None:
         """Stop listening."""
+        self.controllers.stop()
         self.server.stop()
 
     def __enter__(self) -> "FakeCluster":

@@ -74,20 +74,35 @@ KINDS: tuple[Kind, ...] = (
     _apps("Deployment", "deployments"),
     _apps("StatefulSet", "statefulsets"),
     _apps("ReplicaSet", "replicasets"),
-    Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", status=True,
-         generation=True),
+    Kind(
+        "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", status=True, generation=True
+    ),
     Kind("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", status=True),
     Kind("rbac.authorization.k8s.io", "v1", "Role", "roles"),
     Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings"),
     Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", generation=True),
-    Kind("resource.k8s.io", "v1", "ResourceSlice", "resourceslices", namespaced=False,
-         generation=True),
-    Kind("resource.k8s.io", "v1", "DeviceClass", "deviceclasses", namespaced=False,
-         generation=True),
+    Kind(
+        "resource.k8s.io",
+        "v1",
+        "ResourceSlice",
+        "resourceslices",
+        namespaced=False,
+        generation=True,
+    ),
+    Kind(
+        "resource.k8s.io", "v1", "DeviceClass", "deviceclasses", namespaced=False, generation=True
+    ),
     Kind("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims", status=True),
     Kind("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates"),
-    _crd(GATEWAY, "gateway.networking.k8s.io", "v1", "GatewayClass", plural="gatewayclasses",
-         namespaced=False, versions=("v1beta1",)),
+    _crd(
+        GATEWAY,
+        "gateway.networking.k8s.io",
+        "v1",
+        "GatewayClass",
+        plural="gatewayclasses",
+        namespaced=False,
+        versions=("v1beta1",),
+    ),
     _crd(GATEWAY, "gateway.networking.k8s.io", "v1", "Gateway", versions=("v1beta1",)),
     _crd(GATEWAY, "gateway.networking.k8s.io", "v1", "HTTPRoute", versions=("v1beta1",)),
     _crd(INFERENCE, "inference.networking.k8s.io", "v1", "InferencePool"),
@@ -100,7 +115,7 @@ KINDS: tuple[Kind, ...] = (
     _crd(LWS, "disaggregatedset.x-k8s.io", "v1", "DisaggregatedSet"),
     _crd(KSERVE, "serving.kserve.io", "v1alpha2", "LLMInferenceService"),
     _crd(KEDA, "keda.sh", "v1alpha1", "ScaledObject"),
-)  # fmt: skip
+)
 
 
 class Catalogue:
@@ -117,8 +132,9 @@ class Catalogue:
         """The kind served under this path."""
         for kind in self.installed():
             if (kind.group, kind.plural) == (group, plural) and version in (
-                kind.version, *kind.versions
-            ):  # fmt: skip
+                kind.version,
+                *kind.versions,
+            ):
                 return kind
         return None
 

@@ -13,6 +13,7 @@ Object = dict[str, Any]
 MODELS = {
     "HorizontalPodAutoscaler": client.V2HorizontalPodAutoscaler,
     "Event": client.CoreV1Event,
+    "ResourceClaim": client.ResourceV1ResourceClaim,
 }
 
 
@@ -46,6 +47,15 @@ def checked(kind: Kind, item: Object, *, strict: bool) -> tuple[Object, list[str
 def unknown_fields(kind: Kind, item: Object) -> list[str]:
     """Paths of fields that the kind does not have."""
     return [_dotted(e["loc"]) for e in _errors(kind, item) if e["type"] == "extra_forbidden"]
+
+
+def wrong_types(kind: Kind, item: Object) -> list[str]:
+    """Paths of values of another type than the kind has there, with what is wrong."""
+    return [
+        f"{_dotted(error['loc'])}: {error['msg']}"
+        for error in _errors(kind, item)
+        if error["type"] not in {"extra_forbidden", "missing"} and not _quantity(error)
+    ]
 
 
 def _errors(kind: Kind, item: Object) -> list[Any]:
