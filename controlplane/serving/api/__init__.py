@@ -7,6 +7,7 @@ from controlplane.serving.api.fleet import (
 )
 from controlplane.serving.api.plans import ChangePlanViewSet, WaveViewSet
 from controlplane.serving.api.pools import ModelViewSet, PoolViewSet
+from controlplane.serving.api.presets import ModelFitViewSet, PresetViewSet
 from controlplane.serving.api.routers import (
     PoolDocumentViewSet,
     RouterPushViewSet,
@@ -17,9 +18,11 @@ __all__ = [
     "ChangePlanViewSet",
     "DeploymentViewSet",
     "EndpointViewSet",
+    "ModelFitViewSet",
     "ModelViewSet",
     "PoolDocumentViewSet",
     "PoolViewSet",
+    "PresetViewSet",
     "RoleAssignmentViewSet",
     "RouterPushViewSet",
     "RouterViewSet",

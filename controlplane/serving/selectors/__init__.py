@@ -1,5 +1,6 @@
 """Reads of serving."""
 
+from controlplane.serving.selectors.fits import ModelFit, Question, model_fits
 from controlplane.serving.selectors.fleet import (
     accelerators_of,
     open_roles,
@@ -20,10 +21,13 @@ from controlplane.serving.selectors.viewers import (
 )
 
 __all__ = [
+    "ModelFit",
+    "Question",
     "accelerators_of",
     "assignments_for_viewer",
     "documents_for_viewer",
     "endpoints_for_viewer",
+    "model_fits",
     "models_for_viewer",
     "open_roles",
     "plans_for_viewer",

@@ -7,7 +7,7 @@ from django.db import transaction
 from controlplane.audit import services as audit
 from controlplane.common import jobs, permissions
 from controlplane.operations import outbox
-from controlplane.serving import facts
+from controlplane.serving import facts, presets
 from controlplane.serving.engines import launcher
 from controlplane.serving.engines.base import EngineArgumentError, check_arguments
 from controlplane.serving.errors import EngineArgumentsRefusedError, ModelUnknownError
@@ -34,20 +34,34 @@ def create_model(*, actor: "User | None", **fields: Any) -> Model:
 def load_catalogue(*slugs: str) -> list[Model]:
     """Bring models of the shipped catalogue up to date, all of them when none is named.
 
-    Figures that somebody changed here are set back to the shipped ones. Raises ModelUnknownError.
+    Presets are loaded by their names, too. Figures that somebody changed here are set back to the
+    shipped ones. Raises ModelUnknownError.
     """
-    shipped = {row["slug"]: row for row in facts.load("models")["models"]}
-    sources = facts.load("models")["sources"]
+    shipped = _shipped_models()
     unknown = sorted(set(slugs) - set(shipped))
     if unknown:
         raise ModelUnknownError(model=unknown[0], allowed=", ".join(sorted(shipped)))
     models = []
-    for slug in slugs or sorted(shipped):
+    named = {row["slug"] for row in facts.load("models")["models"]}
+    for slug in slugs or sorted(named):
         row = dict(shipped[slug])
-        row["source"] = sources[row["source"]][:300]
         model, _created = Model.objects.update_or_create(slug=row.pop("slug"), defaults=row)
         models.append(model)
     return models
+
+
+def _shipped_models() -> dict[str, dict[str, Any]]:
+    """Rows of the catalogue, and of presets whose figures are all known."""
+    sources = facts.load("models")["sources"]
+    rows = {
+        slug: fields
+        for slug, preset in presets.presets().items()
+        if (fields := presets.model_fields(preset)) is not None
+    }
+    return rows | {
+        row["slug"]: row | {"source": sources[row["source"]][:300]}
+        for row in facts.load("models")["models"]
+    }
 
 
 @transaction.atomic
