@@ -29,7 +29,12 @@ BUSY, STREAMS = 16, 32
 IDLE_SECONDS = 2.0
 FACES = ("ext_authz", "ext_proc", "proxy")
 PROCESSES = (1, 2, 4)
-"""Processes of a router whose cost per request is compared; requests per second are the machine's.
+"""Processes of a router whose cost per request is compared."""
+RATES = (300.0, 900.0)
+"""Requests a second then, at equal distances: few enough for any number of processes.
+
+A process tells the others about itself many times a second however few requests there are. So the
+difference between two rates is what a request costs, and the rest what a process costs.
 """
 
 
@@ -81,8 +86,7 @@ def _first(work: Path) -> bytes:
 def _several(work: Path, *, seconds: float) -> dict[str, dict[str, dict[str, float]]]:
     """The router's CPU time of a request of 1 kB by number of processes, each a picker of its own.
 
-    All processes of the router count, so what they tell each other of a request is in it. What they
-    do without any request, reading engines' metrics above all, is told beside it and taken off.
+    All processes of the router count, so what they tell each other of a request is in it.
     """
     found: dict[str, dict[str, dict[str, float]]] = {"ext_authz": {}, "ext_proc": {}}
     for number in PROCESSES:
@@ -91,7 +95,7 @@ def _several(work: Path, *, seconds: float) -> dict[str, dict[str, dict[str, flo
         ) as ways:
             for way in ways:
                 if way.name in found:
-                    row = _busy_beyond_idle(work, way, seconds=seconds)
+                    row = _per_request(work, way, seconds=seconds)
                     print(json.dumps({"way": way.name, "processes": number} | row), flush=True)
                     found[way.name][str(number)] = row
     return found
@@ -118,12 +122,14 @@ def _measured(
     return rows
 
 
-def _busy(work: Path, way: Way, case: str, *, seconds: float) -> dict[str, Any]:
+def _busy(
+    work: Path, way: Way, case: str, *, seconds: float, rate: float | None = None
+) -> dict[str, Any]:
     own = {"router": way.router, "envoy": way.envoy}
     before = {who: processes.cpu_seconds(pid) for who, pid in own.items() if pid}
     machine, began = processes.machine_cpu_seconds(), time.monotonic()
     connections = STREAMS if case == "stream" else BUSY
-    result = _load(work, way, case, connections=connections, seconds=seconds)
+    result = _load(work, way, case, connections=connections, seconds=seconds, rate=rate)
     time.sleep(0.3)  # what is settled after the answer belongs to the request
     spent = {who: processes.cpu_seconds(pid) - before[who] for who, pid in own.items() if pid}
     busy, took = processes.machine_cpu_seconds() - machine, time.monotonic() - began
@@ -137,10 +143,20 @@ def _busy(work: Path, way: Way, case: str, *, seconds: float) -> dict[str, Any]:
     }
 
 
-def _load(work: Path, way: Way, case: str, *, connections: int, seconds: float) -> dict[str, Any]:
+def _load(
+    work: Path,
+    way: Way,
+    case: str,
+    *,
+    connections: int,
+    seconds: float,
+    rate: float | None = None,
+) -> dict[str, Any]:
+    """As many as the connections carry, or so many a second at equal distances."""
     line = [
         str(work / "loadgen"), HERE, str(way.port), "/v1/chat/completions",
         str(work / f"faces-{case}.txt"), str(connections), str(seconds),
+        *(("0", str(rate)) if rate else ()),
     ]  # fmt: skip
     done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=120)
     result: dict[str, Any] = json.loads(done.stdout)
@@ -156,13 +172,19 @@ def _idle_cores(router: int) -> float:
     return round((processes.cpu_seconds(router) - before) / IDLE_SECONDS, 3)
 
 
-def _busy_beyond_idle(work: Path, way: Way, *, seconds: float) -> dict[str, float]:
-    idle = _idle_cores(way.router or 0)
-    row = _busy(work, way, "1kB", seconds=seconds) | {"idle_cores": idle}
+def _per_request(work: Path, way: Way, *, seconds: float) -> dict[str, float]:
+    """From two rates: CPU of a request, and of the processes beside requests in cores."""
+    cores = {}
+    for rate in RATES:
+        row = _busy(work, way, "1kB", seconds=seconds, rate=rate)
+        spent = 1e-6 * row["cpu_us"]["router"] * row["requests"]
+        cores[row["requests"] / row["seconds"]] = spent / row["seconds"]
+    (low, few), (high, many) = sorted(cores.items())
+    of_a_request = (many - few) / (high - low)
     return {
-        "cpu_us_per_request": round(_beyond_idle_us(row), 1),
-        "idle_cores": idle,
-        "requests_per_second": row["requests_per_second"],
+        "cpu_us_per_request": round(1e6 * of_a_request, 1),
+        "cores_beside": round(few - low * of_a_request, 3),
+        "rates": [round(low), round(high)],
     }
 
 
