@@ -7,8 +7,10 @@ kept as facts, and where two disagree that is a doubt. Nothing said stays None, 
 plugin that is away leaves a capacity of 0 behind.
 """
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -80,6 +82,44 @@ def read_nodes(
         seen = _read(node, hostname, read_slices(published.get(name, ())), seen_at, wanted)
         found[hostname.lower()] = seen
     return [found[key] for key in sorted(found)]
+
+
+def content_of(found: FoundNode) -> dict[str, Any]:
+    """A look as JSON-ready values, without its time: equal looks give equal content."""
+    return {
+        "hostname": found.hostname,
+        "vendor": found.vendor,
+        "accelerators": [asdict(device) for device in found.accelerators],
+        "count": found.count,
+        "usable": found.usable,
+        "model": found.model,
+        "memory_mib": found.memory_mib,
+        "state": found.state,
+        "facts": [asdict(fact) for fact in found.facts],
+        "doubts": [asdict(doubt) for doubt in found.doubts],
+    }
+
+
+def digest_of(node: Any) -> str:
+    """Changes when something of a Node object changes that matters here; heartbeats do not."""
+    metadata, spec = mapping(mapping(node).get("metadata")), mapping(mapping(node).get("spec"))
+    status = mapping(mapping(node).get("status"))
+    ready = [
+        (each.get("status"), each.get("reason"))
+        for each in map(mapping, sequence(status.get("conditions")))
+        if each.get("type") == "Ready"
+    ]
+    matter = [
+        metadata.get("name"), metadata.get("labels"), spec.get("unschedulable"),
+        spec.get("taints"), status.get("capacity"), status.get("allocatable"), ready,
+    ]  # fmt: skip
+    return digest(matter)
+
+
+def digest(value: Any) -> str:
+    """Short hash of JSON-ready values, whatever the order of their keys."""
+    plain = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(plain.encode()).hexdigest()[:16]
 
 
 def hostname_of(node: Any) -> str:

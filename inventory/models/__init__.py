@@ -2,6 +2,7 @@
 
 from inventory.models.catalogue import AcceleratorModel, NodeType
 from inventory.models.cluster import Cluster
+from inventory.models.discovery import Discovery
 from inventory.models.node import Accelerator, Node
 from inventory.models.observation import Finding, ImportRun, Observation
 from inventory.models.site import Site
@@ -10,6 +11,7 @@ __all__ = [
     "Accelerator",
     "AcceleratorModel",
     "Cluster",
+    "Discovery",
     "Finding",
     "ImportRun",
     "Node",

@@ -51,6 +51,16 @@ class Node(TimestampedModel):
     )
     health_since = models.DateTimeField(_("health since"), default=timezone.now)
     observed_at = models.DateTimeField(_("observed at"), null=True, blank=True)
+    agent_seen_at = models.DateTimeField(_("seen by the agent at"), null=True, blank=True)
+    """A report on its devices one by one; while it is fresh, a cluster sets no device's health."""
+    cluster_seen_at = models.DateTimeField(_("seen by the cluster at"), null=True, blank=True)
+    cluster_health = models.CharField(
+        _("health as the cluster says"), max_length=16, choices=Health, blank=True
+    )
+    """Empty as long as no cluster spoke of the node; `health` is the worse of the two views."""
+    cluster_reason = models.CharField(
+        _("reason of what the cluster says"), max_length=32, choices=HealthReason, blank=True
+    )
     rack = models.CharField(_("rack"), max_length=50, blank=True)
     owner = models.CharField(_("owner"), max_length=100, blank=True)
     operator = models.CharField(_("operator"), max_length=100, blank=True)

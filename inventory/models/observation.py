@@ -32,7 +32,12 @@ class Observation(TimestampedModel):
     source = models.CharField(_("source"), max_length=16, choices=Source)
     seen_at = models.DateTimeField(_("seen at"))
     content = models.JSONField(_("content"))
-    """The report: {"accelerators": [{"slot", "serial", "name", ...}], "tool": text}."""
+    """The report: {"accelerators": [{"slot", "serial", "name", ...}], "tool": text}.
+
+    Of a cluster also "count", "usable", "model", "memory_mib", "state", "facts" and "doubts".
+    """
+    digest = models.CharField(_("digest"), max_length=16, blank=True)
+    """Of the content without its time; a cluster's look that says the same makes no row."""
 
     class Meta:
         ordering = ["-seen_at", "pk"]
@@ -61,6 +66,20 @@ class Finding(TimestampedModel):
         MOVED = "moved", _("a device that moved")
         MISSING = "missing", _("a device that is missing")
         EXTRA = "extra", _("a device that nobody planned")
+        NOTHING_FOUND = "nothing-found", _("the cluster names no accelerator of the node")
+        FEWER_DEVICES = "fewer-devices", _("fewer devices than planned")
+        MORE_DEVICES = "more-devices", _("more devices than planned")
+        NOT_USABLE = "not-usable", _("devices that the cluster does not give out")
+        NODE_GONE = "node-gone", _("a node that is not in the cluster")
+        NODE_NOT_READY = "node-not-ready", _("a node that is not ready in the cluster")
+        CORDONED_IN_CLUSTER = "cordoned-in-cluster", _("a node that is cordoned in the cluster")
+        TAINTED = "tainted", _("taints that keep engines away")
+        SOURCES_DISAGREE = "sources-disagree", _("sources of the cluster that disagree")
+        FOREIGN_DRIVER = "foreign-driver", _("a driver of another vendor")
+        OTHER_SERIALS = "other-serials", _("serials of another kind than the agent's")
+        PARTITIONED = "partitioned", _("devices cut into partitions")
+        SHARED = "shared", _("devices given out in shares")
+        UNREADABLE = "unreadable", _("something that cannot be read")
 
     class State(models.TextChoices):
         OPEN = "open", _("open")

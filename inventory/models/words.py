@@ -24,6 +24,11 @@ class HealthReason(models.TextChoices):
     NOT_REPORTED = "not-reported", _("the vendor's tool reports no health")
     VENDOR_REPORT = "vendor-report", _("reported by the vendor's tool")
     ACCELERATOR_FAILED = "accelerator-failed", _("an accelerator reports a fault")
+    NODE_NOT_READY = "node-not-ready", _("the cluster says that the node is not ready")
+    NODE_LOST = "node-lost", _("the cluster does not hear the node")
+    NODE_GONE = "node-gone", _("the node is not in the cluster")
+    NOT_USABLE = "not-usable", _("the cluster gives out fewer accelerators than planned")
+    COUNTED = "counted", _("the cluster says how many, not which")
 
 
 def slug_field(*, unique: bool = True) -> "models.SlugField[str, str]":

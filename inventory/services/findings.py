@@ -144,15 +144,22 @@ def _add(finding: Finding, reason: str, actor: "User") -> None:
     )
 
 
-def _create_node(finding: Finding, _reason: str, actor: "User") -> None:
-    serials = finding.suggestion["serials"]
+def _create_node(finding: Finding, reason: str, actor: "User") -> None:
+    """Serials that a source names are written down; others come with the agent's first report."""
+    suggestion = finding.suggestion
+    count = suggestion.get("accelerators", len(suggestion["serials"]))
+    if count is None:
+        raise FindingNotAcceptableError(
+            node=finding.hostname, why=_("no source says how many accelerators it has")
+        )
     node = create_node(
         cluster_id=finding.cluster_id,
         hostname=finding.hostname,
         model=_model(finding).slug,
-        accelerators=len(serials),
-        serials=serials,
+        accelerators=count,
+        serials=suggestion["serials"],
         actor=actor,
+        reason=reason,
     )
     finding.node = node
     finding.save(update_fields=["node"])
