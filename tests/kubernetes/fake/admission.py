@@ -99,8 +99,8 @@ def _check_quota(store: Store, pod: Object) -> None:
         hard = (quota.get("spec") or {}).get("hard") or {}
         living = [p for p in store.all(POD, space) if p["status"].get("phase") not in FINISHED]
         for key, most in hard.items():
-            asked = _counted(pod, key)
-            used = sum(_counted(other, key) for other in living)
+            asked = counted(pod, key)
+            used = sum(counted(other, key) for other in living)
             if asked and used + asked > (amount(most) or 0):
                 why = (
                     f"exceeded quota: {quota['metadata']['name']}, requested: {key}={asked}, "
@@ -109,7 +109,8 @@ def _check_quota(store: Store, pod: Object) -> None:
                 raise forbidden("pods", "", name, why)
 
 
-def _counted(pod: Object, key: str) -> Any:
+def counted(pod: Object, key: str) -> Any:
+    """How much of a quota's resource a Pod takes."""
     if key in {"pods", "count/pods"}:
         return 1
     return requests(pod).get(key.removeprefix("requests."), 0)

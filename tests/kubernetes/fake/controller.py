@@ -4,7 +4,7 @@ import datetime as dt
 import threading
 from dataclasses import dataclass, field
 
-from tests.kubernetes.fake import endpoints, groups, nodes, owners, scheduler, workloads
+from tests.kubernetes.fake import groups, nodes, owners, reports, scheduler, workloads
 from tests.kubernetes.fake.api import Api
 from tests.kubernetes.fake.kubelets import NODE, Kubelets
 
@@ -33,11 +33,12 @@ class Controllers:
             workloads.run_stateful_sets(self.api)
             workloads.run_jobs(self.api)
             groups.run_groups(self.api)
-            endpoints.run_volumes(self.api)
+            reports.run_volumes(self.api)
             scheduler.schedule(self.api)
             self.kubelets.run()
-            endpoints.run_slices(self.api)
-            endpoints.run_budgets(self.api)
+            reports.run_slices(self.api)
+            reports.run_budgets(self.api)
+            reports.run_quotas(self.api)
             return self.api.store.version != before
 
     def settle(self) -> int:

@@ -25,6 +25,8 @@ from tests.kubernetes.fake.paths import (
 from tests.kubernetes.fake.selectors import by_selector
 from tests.kubernetes.fake.store import Object
 
+RETURNED = frozenset({"Pod", "Service", "ServiceAccount", "ResourceQuota", "PersistentVolumeClaim"})
+"""Kinds whose deletion answers with the object; the others answer with a Status."""
 BUDGET = kind_of("policy/v1", "PodDisruptionBudget")
 
 
@@ -144,7 +146,7 @@ class Answerer:
         item, gone = self.api.delete(
             target.kind, target.namespace, target.name, options, dry_run=request.dry_run
         )
-        if target.kind.name == "Pod" or not gone:
+        if target.kind.name in RETURNED or not gone:
             return HTTPStatus.OK, shown(item, target)
         details = {
             "name": target.name,

@@ -2,7 +2,7 @@
 
 import uuid
 
-from tests.kubernetes.fake.admission import POD
+from tests.kubernetes.fake.admission import FINISHED, POD, QUOTA, counted
 from tests.kubernetes.fake.api import Api
 from tests.kubernetes.fake.kinds import kind_of
 from tests.kubernetes.fake.nodes import is_ready
@@ -122,3 +122,16 @@ def run_volumes(api: Api) -> None:
                 "capacity": claim["spec"]["resources"]["requests"],
             }
             api.set_status(CLAIM, claim, status)
+
+
+def run_quotas(api: Api) -> None:
+    """Every quota says what it limits and how much of it is used."""
+    for quota in api.store.all(QUOTA):
+        hard = (quota.get("spec") or {}).get("hard") or {}
+        pods = [
+            pod
+            for pod in api.store.all(POD, quota["metadata"]["namespace"])
+            if pod["status"].get("phase") not in FINISHED
+        ]
+        used = {key: str(sum(counted(pod, key) for pod in pods)) for key in hard}
+        api.set_status(QUOTA, quota, {"hard": hard, "used": used})
