@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.controlplane.serving.clusters import EnginePods, Place, forget, make_place
 from tests.controlplane.serving.processes import TOKEN, EngineHost, RouterProcess
 
 
@@ -25,3 +26,16 @@ def router_process(tmp_path: Path) -> Iterator[RouterProcess]:
     router = RouterProcess("r1", tmp_path / "r1")
     yield router
     router.close()
+
+
+@pytest.fixture
+def place(cluster: Any, tmp_path: Path, settings: Any) -> Iterator[Place]:
+    """A cluster whose controllers work, with simulated engines behind its Pods."""
+    settings.CLUSTER_CREDENTIALS_DIR = str(tmp_path / "credentials")
+    place = make_place(cluster, tmp_path / "credentials")
+    place.engines = EnginePods(cluster)
+    cluster.controllers.start()
+    yield place
+    cluster.controllers.stop()
+    place.engines.close()
+    forget(place)
