@@ -21,7 +21,7 @@ def put_on(value: Any, operations: Sequence[Any]) -> Any:
             _run(document, operation)
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise JsonPatchError(f"operation {place}: {_reason(error)}.") from error
-    return document[""]
+    return document.get("")
 
 
 def _run(document: dict[str, Any], operation: Any) -> None:
@@ -108,6 +108,8 @@ def _put(document: Any, steps: Sequence[str], value: Any) -> None:
 
 def _take(document: Any, steps: Sequence[str]) -> Any:
     holder, last = _at(document, steps[:-1]), steps[-1]
+    if not isinstance(holder, list | dict):
+        raise TypeError(f"'{last}' has nothing to be taken from")
     return holder.pop(_index(holder, last) if isinstance(holder, list) else last)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from routing.core.document import Admission, Policy
+
 Manifest = dict[str, Any]
 Role = Literal["prefill", "decode", "both"]
 VolumeKind = Literal["pvc", "node-path", "oci"]
@@ -168,6 +170,15 @@ class PickerReference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PickerImages:
+    """Images of llm-d's own parts, with tag or digest; empty: nobody named one."""
+
+    picker: str = ""
+    sidecar: str = ""
+    """Stands before each decode engine and has prefill done elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolLayout:
     """All groups of a pool with what they share."""
 
@@ -178,9 +189,12 @@ class PoolLayout:
     """Prefill and decode are one object, and change together."""
     picker: PickerReference | None = None
     gateway: GatewayReference | None = None
-    policy: str = ""
-    """Routing policy by its short name."""
-    policy_parameters: Mapping[str, Any] = field(default_factory=dict)
+    policy: Policy | None = None
+    """How endpoints are chosen; None: the format's own way."""
+    admission: Admission = field(default_factory=Admission)
+    picker_images: PickerImages = field(default_factory=PickerImages)
+    document: bytes = b""
+    """Pool document as the pool's routers have it, JSON; empty: none is published."""
 
 
 class Renderer(Protocol):

@@ -65,8 +65,7 @@ def bare_workload(group: EngineGroup) -> Manifest:
 
 def _deployment(group: EngineGroup) -> Manifest:
     spec: Manifest = {
-        # An accelerator is free only after the old engine ended, so there is nothing to surge into.
-        "strategy": {"type": "Recreate"},
+        "strategy": _strategy(group),
         "progressDeadlineSeconds": IMAGE_SECONDS + group.start_seconds,
         **_common_spec(group),
     }
@@ -76,6 +75,16 @@ def _deployment(group: EngineGroup) -> Manifest:
         "metadata": _labels.metadata(group),
         "spec": spec,
     }
+
+
+def _strategy(group: EngineGroup) -> Manifest:
+    """An accelerator is free only after its engine ended, so there is nothing to surge into.
+
+    Of several engines one at a time changes, so that the others go on answering.
+    """
+    if group.replicas == 1:
+        return {"type": "Recreate"}
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 
 
 def _stateful_set(group: EngineGroup) -> Manifest:
