@@ -40,8 +40,8 @@ class NodeOutput(serializers.ModelSerializer[Node]):
             "id", "display", "hostname", "cluster", "site", "jurisdiction", "vendor", "model",
             "node_type", "accelerator_count", "healthy_accelerators", "state", "state_since",
             "health", "health_reason", "health_since", "observed_at", "open_findings", "rack",
-            "owner", "operator", "tags", "delivered_at", "retired_at", "created_at", "updated_at",
-            "links",
+            "owner", "operator", "tags", "storage_bytes_per_second", "delivered_at", "retired_at",
+            "created_at", "updated_at", "links",
         ]  # fmt: skip
 
     @extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})
@@ -76,6 +76,10 @@ class NodeInput(OptionalReasonInput):
 class NodeChange(ReasonInput):
     """What may be changed of a node, with the reason."""
 
+    storage_bytes_per_second = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=10**13,
+        help_text="How fast models are read from its storage.",
+    )  # fmt: skip
     rack = serializers.CharField(max_length=50, required=False, allow_blank=True)
     owner = serializers.CharField(max_length=100, required=False, allow_blank=True)
     operator = serializers.CharField(max_length=100, required=False, allow_blank=True)
@@ -161,7 +165,7 @@ class NodeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
 
     @extend_schema(request=NodeChange, responses=NodeOutput)
     def partial_update(self, request: ApiRequest, pk: str) -> Response:
-        """Change rack, owner, operator or tags."""
+        """Change rack, owner, operator, tags or the speed of the storage."""
         node, body = self.get_object(), NodeChange(data=request.data)
         body.is_valid(raise_exception=True)
         services.change_node(node_id=node.pk, actor=request.user, **body.validated_data)

@@ -2,21 +2,27 @@
 
 Form: {"hostname", "vendor", "seen_at" (RFC 3339), "tool", "accelerators": [{"slot", "serial",
 "name", "memory_total_mib", "memory_used_mib", "utilisation" (0 to 1), "power_watts",
-"temperature_celsius", "health"}]}. A figure the tool did not give is null.
+"temperature_celsius", "health"}]}, and where folders were counted "folders": [{"path",
+"size_bytes", "files", "sha256", "seconds", "error"}]. A figure the tool did not give is null.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from inventory.discovery.base import DiscoveryError, FoundNode
+from inventory.discovery.base import DiscoveryError, FoundFolder, FoundNode
 from inventory.vendors.base import FoundAccelerator
 
 MOST_ACCELERATORS = 256
+MOST_FOLDERS = 64
+MOST_BYTES = 2**60
+_SHA256 = re.compile(r"[0-9a-f]{64}|")
 _HEALTH = ("healthy", "degraded", "failed")
 _FIELDS = {field.name for field in fields(FoundAccelerator)}
+_FOLDER_FIELDS = {field.name for field in fields(FoundFolder)}
 _MOST = {
     "memory_total_mib": 2**31 - 1,
     "memory_used_mib": 2**31 - 1,
@@ -28,20 +34,23 @@ _MOST = {
 
 def write_report(found: FoundNode) -> dict[str, Any]:
     """The report as JSON-ready values; `read_report` gives the same node back."""
-    return {
+    report: dict[str, Any] = {
         "hostname": found.hostname,
         "vendor": found.vendor,
         "seen_at": found.seen_at.astimezone(UTC).isoformat(),
         "tool": found.tool,
         "accelerators": [asdict(accelerator) for accelerator in found.accelerators],
     }
+    if found.folders:
+        report["folders"] = [asdict(folder) for folder in found.folders]
+    return report
 
 
 def read_report(report: Any) -> FoundNode:
     """Check a received report. Raises DiscoveryError that names the member."""
     if not isinstance(report, Mapping):
         raise DiscoveryError("the report is not an object.")
-    unknown = set(report) - {"hostname", "vendor", "seen_at", "tool", "accelerators"}
+    unknown = set(report) - {"hostname", "vendor", "seen_at", "tool", "accelerators", "folders"}
     if unknown:
         raise DiscoveryError(f"unknown members: {', '.join(sorted(map(str, unknown)))}.")
     devices = report.get("accelerators")
@@ -57,7 +66,44 @@ def read_report(report: Any) -> FoundNode:
         seen_at=_time(report.get("seen_at")),
         accelerators=found,
         tool=str(report.get("tool") or "")[:500],
+        folders=_folders(report.get("folders", [])),
     )
+
+
+def _folders(values: Any) -> tuple[FoundFolder, ...]:
+    if not isinstance(values, list) or len(values) > MOST_FOLDERS:
+        raise DiscoveryError(f"folders is not a list of at most {MOST_FOLDERS} folders.")
+    found = tuple(_folder(f"folders[{index}]", value) for index, value in enumerate(values))
+    _each_once("folder", [folder.path for folder in found])
+    return found
+
+
+def _folder(place: str, value: Any) -> FoundFolder:
+    if not isinstance(value, Mapping) or set(value) - _FOLDER_FIELDS:
+        raise DiscoveryError(f"{place} is not an object with members of {sorted(_FOLDER_FIELDS)}.")
+    path = _text(value, "path", most=500, place=f"{place}.path")
+    sha256 = _text(value, "sha256", most=64, place=f"{place}.sha256", is_required=False)
+    if not path.startswith("/") or not _SHA256.fullmatch(sha256):
+        raise DiscoveryError(f"{place} has no absolute path, or no SHA-256 of 64 hex digits.")
+    sizes = {name: _count(value.get(name), f"{place}.{name}") for name in ("size_bytes", "files")}
+    seconds = value.get("seconds")
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is not None and not (is_number and 0 <= seconds <= MOST_BYTES):
+        raise DiscoveryError(f"{place}.seconds is not a number from 0, or null.")
+    return FoundFolder(
+        path=path,
+        sha256=sha256,
+        seconds=seconds,
+        error=_text(value, "error", most=500, place=f"{place}.error", is_required=False),
+        **sizes,
+    )
+
+
+def _count(value: Any, place: str) -> int | None:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if value is not None and not (is_whole and 0 <= value <= MOST_BYTES):
+        raise DiscoveryError(f"{place} is not a whole number from 0, or null.")
+    return value
 
 
 def _accelerator(index: int, device: Any) -> FoundAccelerator:

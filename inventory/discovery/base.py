@@ -37,6 +37,19 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundFolder:
+    """A folder of files on a node, as its agent counted it; None where it could not."""
+
+    path: str
+    size_bytes: int | None = None
+    files: int | None = None
+    sha256: str = ""
+    seconds: float | None = None
+    """Time that it took to read all of it."""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FoundNode:
     """One look at one node."""
 
@@ -64,6 +77,8 @@ class FoundNode:
     """What the cluster says of the node itself; an agent that reports is ready."""
     facts: tuple[FoundFact, ...] = field(default=())
     doubts: tuple[Doubt, ...] = field(default=())
+    folders: tuple[FoundFolder, ...] = field(default=())
+    """Folders that the agent was asked to count."""
 
     @property
     def names_devices(self) -> bool:

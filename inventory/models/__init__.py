@@ -3,6 +3,7 @@
 from inventory.models.catalogue import AcceleratorModel, NodeType
 from inventory.models.cluster import Cluster
 from inventory.models.discovery import Discovery
+from inventory.models.folder import NodeFolder
 from inventory.models.node import Accelerator, Node
 from inventory.models.observation import Finding, ImportRun, Observation
 from inventory.models.site import Site
@@ -15,6 +16,7 @@ __all__ = [
     "Finding",
     "ImportRun",
     "Node",
+    "NodeFolder",
     "NodeType",
     "Observation",
     "Site",

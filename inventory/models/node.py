@@ -61,6 +61,8 @@ class Node(TimestampedModel):
     cluster_reason = models.CharField(
         _("reason of what the cluster says"), max_length=32, choices=HealthReason, blank=True
     )
+    storage_bytes_per_second = models.BigIntegerField(_("storage (bytes/s)"), null=True, blank=True)
+    """How fast models are read, as somebody entered it; None: nobody did."""
     rack = models.CharField(_("rack"), max_length=50, blank=True)
     owner = models.CharField(_("owner"), max_length=100, blank=True)
     operator = models.CharField(_("operator"), max_length=100, blank=True)
@@ -80,6 +82,12 @@ class Node(TimestampedModel):
             ),
             models.UniqueConstraint(
                 fields=["id", "vendor"], name="inventory_node_id_vendor_unique"
+            ),
+            models.CheckConstraint(
+                condition=Q(storage_bytes_per_second__isnull=True)
+                | Q(storage_bytes_per_second__gt=0),
+                name="inventory_node_storage_positive",
+                violation_error_message=_("The speed of the storage is above 0, or left out."),
             ),
             models.CheckConstraint(
                 condition=Q(state="retired") ^ Q(retired_at__isnull=True),

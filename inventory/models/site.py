@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -31,6 +32,12 @@ class Site(TimestampedModel):
     )
     figures = models.JSONField(_("sources"), default=dict, blank=True)
     """For each figure above: {"source": text, "confidence": word}."""
+    air_gapped = models.BooleanField(_("air-gapped"), default=False)
+    """True: nothing here may ask anybody outside; see `internal_hosts`."""
+    internal_hosts = ArrayField(
+        models.CharField(max_length=253), verbose_name=_("hosts inside"), default=list, blank=True
+    )
+    """Registries and stores that count as inside: a host, or `.example.internal` for all below."""
 
     class Meta:
         ordering = ["slug", "pk"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 State = Node.State
 MOST_ACCELERATORS = 64
-CHANGEABLE = ("rack", "owner", "operator", "tags")
+CHANGEABLE = ("rack", "owner", "operator", "tags", "storage_bytes_per_second")
 
 
 class NodeDetails(TypedDict, total=False):
@@ -95,7 +95,10 @@ def create_node(
 
 @transaction.atomic
 def change_node(*, node_id: UUID, reason: str, actor: "User", **changes: Any) -> Node:
-    """Change rack, owner, operator or tags. Raises ValueNotAllowedError or NotPermittedError."""
+    """Change rack, owner, operator, tags or the speed of the storage.
+
+    Raises ValueNotAllowedError or NotPermittedError.
+    """
     node = locked_node(node_id)
     permissions.require(actor, "inventory.change_node", node)
     before = {field: getattr(node, field) for field in CHANGEABLE}

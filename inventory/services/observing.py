@@ -20,6 +20,7 @@ from inventory.errors import ObservationFromFutureError, ReportRefusedError
 from inventory.freshness import CLOCK_TOLERANCE_SECONDS, cutoff, is_stale
 from inventory.models import Accelerator, Cluster, Finding, Node, Observation
 from inventory.models.words import Health, HealthReason
+from inventory.services.folders import keep_folders
 from inventory.services.judging import (
     HEALTH,
     READINGS,
@@ -90,6 +91,8 @@ def record_observation(*, cluster_id: UUID, found: FoundNode) -> Observation:
     )
     if not is_first:
         return observation
+    if node is not None:
+        keep_folders(node, found)
     # A report says nothing of whether an API server answers.
     asked = Cluster.objects.filter(pk=cluster_id).exclude(kind=Cluster.Kind.KUBERNETES)
     asked.exclude(answered_at__gt=found.seen_at).update(answered_at=found.seen_at, error="")

@@ -97,3 +97,28 @@ def test_a_probe_takes_any_runner() -> None:
     )
 
     assert report["seen_at"] == "2026-11-30T09:00:00+00:00"
+
+
+def test_folders_are_counted_into_the_report(
+    tools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(tools, "furiosa-smi", f"exec /bin/cat {SAMPLE}")
+    models = tmp_path / "models"
+    models.mkdir()
+    (models / "config.json").write_text("{}")
+    wanted = [str(models), str(tmp_path / "nothing")]
+
+    code = agent.main(["--hostname", "npu-kr-41", "--folder", wanted[0], "--folder", wanted[1]])
+
+    counted, missing = read_report(json.loads(capsys.readouterr().out)).folders
+    assert (code, counted.path, missing.path) == (0, *wanted)
+    assert (counted.files, counted.size_bytes, len(counted.sha256)) == (1, 2, 64)
+    assert "is not there" in missing.error
+    assert missing.size_bytes is None
+
+
+def test_a_folder_is_an_absolute_path(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        agent.main(["--vendor", "nvidia", "--folder", "models"])
+
+    assert "absolute paths" in capsys.readouterr().err
