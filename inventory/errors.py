@@ -7,6 +7,7 @@ DomainError
 ├── NodeHeldError, NodeExistsError, NodeWithoutAcceleratorsError
 ├── AcceleratorTransitionError, SerialInUseError, SlotTakenError, OtherVendorError
 ├── ObservationFromFutureError, ReportRefusedError
+├── ClusterHeldError, ClusterNotTestableError, ClusterTestError
 ├── FindingClosedError, FindingNotAcceptableError
 └── ImportTooLargeError, ImportRefusedError
 """
@@ -162,3 +163,27 @@ class ImportRefusedError(DomainError):
     title = _("The file was not imported")
     message = _("The file has {count} errors; nothing was stored.")
     hint = _("Correct the rows named and send the whole file again.")
+
+
+class ClusterHeldError(DomainError):
+    code = "cluster-held"
+    title = _("The cluster is in use")
+    message = _("{field} of the cluster {cluster} cannot change: {holder}.")
+    hint = _("End the role assignments on the nodes of the cluster with a change plan first.")
+
+
+class ClusterNotTestableError(DomainError):
+    code = "cluster-not-testable"
+    title = _("Nothing to test")
+    message = _("The cluster {cluster} is not a Kubernetes cluster: it has no API server.")
+    hint = _("What is seen of its nodes comes from agents and files.")
+
+
+class ClusterTestError(DomainError):
+    """What a connection test fails with."""
+
+    code = "cluster-test-failed"
+    status = HTTPStatus.BAD_GATEWAY
+    title = _("The connection does not work")
+    message = _("{cluster}: {why}")
+    hint = _("{advice}")

@@ -15,3 +15,9 @@ def mark_stale() -> None:
 def forget_observations() -> None:
     """Observations that say nothing any more go."""
     services.forget_observations()
+
+
+@shared_task(acks_late=True)
+def run_connection_test(operation_id: str) -> None:
+    """Ask a cluster for its version, its kinds and our rights."""
+    services.run_connection_test(operation_id=operation_id)

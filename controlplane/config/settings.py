@@ -265,6 +265,8 @@ PLAN_CHECKS = [
 # Who may hold a node, each (node) -> sentence, "" if not. A node that is held is neither retired
 # nor given to repair.
 NODE_HOLDERS = ["controlplane.serving.selectors.holders.holds"]
+# Who needs the connection of a cluster as it is, each (cluster) -> sentence, "" if not.
+CLUSTER_HOLDERS = ["controlplane.serving.selectors.holders.holds_cluster"]
 
 # Cost per hour of accelerators for pool documents: (accelerator ids) -> price by id, None unknown.
 ENDPOINT_PRICES = "controlplane.finance.selectors.accelerator_prices"

@@ -1,4 +1,4 @@
-"""Sites and clusters."""
+"""Sites."""
 
 from typing import Any
 
@@ -13,10 +13,11 @@ from controlplane.common.serializers import (
     OptionalReasonInput,
     ReasonInput,
     StrictSerializer,
-    VisibleRow,
 )
 from inventory import selectors, services
-from inventory.models import Cluster, Site
+from inventory.models import Site
+
+_HOST = r"^\.?[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$"
 
 
 class SiteOutput(serializers.ModelSerializer[Site]):
@@ -29,7 +30,8 @@ class SiteOutput(serializers.ModelSerializer[Site]):
         model = Site
         fields = read_only_fields = [
             "id", "slug", "display", "name", "country", "jurisdiction", "pue", "tariff_per_kwh",
-            "currency", "carbon_grams_per_kwh", "figures", "node_count", "created_at", "updated_at",
+            "currency", "carbon_grams_per_kwh", "figures", "air_gapped", "internal_hosts",
+            "node_count", "created_at", "updated_at",
         ]  # fmt: skip
 
 
@@ -41,6 +43,13 @@ class SiteFigures(StrictSerializer):
     currency = serializers.CharField(max_length=3, required=False, allow_blank=True)
     carbon_grams_per_kwh = serializers.DecimalField(8, 2, required=False, allow_null=True)
     figures = serializers.DictField(required=False)
+    air_gapped = serializers.BooleanField(
+        required=False, help_text="Nothing there may ask anybody outside."
+    )
+    internal_hosts = serializers.ListField(
+        child=serializers.RegexField(_HOST, max_length=253), max_length=200, required=False,
+        help_text="Registries and stores inside: a host, or `.example.internal` for all below.",
+    )  # fmt: skip
 
 
 class SiteInput(SiteFigures, OptionalReasonInput):
@@ -101,62 +110,3 @@ class SiteViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
 
     def _shown(self, site: Site) -> Any:
         return SiteOutput(self.get_queryset().get(pk=site.pk)).data
-
-
-class ClusterOutput(serializers.ModelSerializer[Cluster]):
-    """A cluster with when it was last heard of; credentials are never here."""
-
-    display = serializers.CharField(source="name", read_only=True)
-    site = serializers.CharField(source="site.slug", read_only=True)
-    node_count = serializers.IntegerField(read_only=True)
-
-    class Meta:
-        model = Cluster
-        fields = read_only_fields = [
-            "id", "slug", "display", "name", "kind", "site", "answered_at", "asked_at", "error",
-            "node_count", "created_at", "updated_at",
-        ]  # fmt: skip
-
-
-class ClusterInput(OptionalReasonInput):
-    """A cluster to be added."""
-
-    slug = serializers.SlugField(max_length=100)
-    name = serializers.CharField(max_length=100)
-    site = VisibleRow(selectors.sites_for_viewer, source="site_id")
-    kind = serializers.ChoiceField(choices=Cluster.Kind.choices)
-
-
-class ClusterFilter(django_filters.FilterSet):
-    """Clusters by site and kind."""
-
-    site = django_filters.CharFilter(field_name="site__slug")
-
-    class Meta:
-        model = Cluster
-        fields = ["kind"]
-
-
-class ClusterViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Cluster]
-):
-    """Connections to places where nodes are."""
-
-    request: ApiRequest
-    serializer_class = ClusterOutput
-    filterset_class = ClusterFilter
-    ordering = ("slug",)
-    sort_fields = {"slug": "slug", "name": "name"}
-
-    def get_queryset(self) -> "QuerySet[Cluster]":
-        """Clusters that the caller may see."""
-        return selectors.clusters_for_viewer(self.request.user)
-
-    @extend_schema(request=ClusterInput, responses={201: ClusterOutput})
-    def create(self, request: ApiRequest) -> Response:
-        """Add a cluster to a site."""
-        body = ClusterInput(data=request.data, context=self.get_serializer_context())
-        body.is_valid(raise_exception=True)
-        cluster = services.create_cluster(actor=request.user, **body.validated_data)
-        shown = ClusterOutput(self.get_queryset().get(pk=cluster.pk)).data
-        return Response(shown, status=201, headers={"Location": f"/api/v1/clusters/{cluster.pk}"})

@@ -20,6 +20,14 @@ class Cluster(TimestampedModel):
         LOCAL = "local", _("this machine")
         STATIC = "static", _("run by somebody else")
 
+    class Connection(models.TextChoices):
+        """How the last attempt to reach the API server went."""
+
+        ANSWERS = "answers", _("answers")
+        SILENT = "silent", _("silent")
+        UNUSABLE = "unusable", _("unusable")
+        UNKNOWN = "unknown", _("unknown")
+
     slug = slug_field()
     name = models.CharField(_("name"), max_length=100)
     kind = models.CharField(_("kind"), max_length=16, choices=Kind, default=Kind.STATIC)
@@ -75,3 +83,14 @@ class Cluster(TimestampedModel):
     def serves(self, api_version: str, kind: str) -> bool | None:
         """Whether the cluster has the kind; None when nobody asked yet."""
         return None if self.kinds is None else [api_version, kind] in self.kinds
+
+    @property
+    def connection(self) -> "Cluster.Connection | None":
+        """How the last attempt went; None for a cluster that has no API server."""
+        if self.kind != self.Kind.KUBERNETES:
+            return None
+        if self.failures:
+            return self.Connection.SILENT
+        if self.error:
+            return self.Connection.UNUSABLE
+        return self.Connection.ANSWERS if self.asked_at else self.Connection.UNKNOWN

@@ -13,6 +13,8 @@ from inventory.services.accelerators import (
     write_serial,
 )
 from inventory.services.catalogue import load_catalogue
+from inventory.services.cluster_changes import change_cluster, create_cluster
+from inventory.services.connection_tests import run_connection_test, start_connection_test
 from inventory.services.findings import accept_finding, dismiss_finding, override_finding
 from inventory.services.importing import import_file
 from inventory.services.nodes import (
@@ -33,11 +35,12 @@ from inventory.services.observing import (
     record_observation,
     record_report,
 )
-from inventory.services.sites import change_site, create_cluster, create_site
+from inventory.services.sites import change_site, create_site
 
 __all__ = [
     "accept_finding",
     "add_accelerator",
+    "change_cluster",
     "change_node",
     "change_site",
     "cordon_accelerator",
@@ -61,6 +64,8 @@ __all__ = [
     "replace_accelerator",
     "retire_accelerator",
     "retire_node",
+    "run_connection_test",
+    "start_connection_test",
     "start_maintenance",
     "uncordon_accelerator",
     "uncordon_node",

@@ -41,15 +41,23 @@ _clients_lock = threading.Lock()
 
 
 @contextmanager
-def open_client(cluster: Cluster, *, seconds: float = RUN_SECONDS) -> Iterator[ClusterClient]:
+def open_client(
+    cluster: Cluster, *, seconds: float = RUN_SECONDS, for_person: bool = False
+) -> Iterator[ClusterClient]:
     """A client for one piece of work of at most `seconds`; how it went is noted at its end.
+
+    `for_person`: somebody waits for it, so it asks also before `retry_at`, and has a place of its
+    own beside those of other work.
 
     Raises ClusterUnavailableError at once while the cluster is not asked or has runs enough, and
     CredentialsError. Inside, once the server did not answer, every further call raises at once.
     Not to be used inside a transaction: the note must stay when the work is undone.
     """
+    if for_person:
+        now = timezone.now()
+        Cluster.objects.filter(pk=cluster.pk, retry_at__gt=now).update(retry_at=now)
     _check_wait(cluster)
-    slot = _take_slot(cluster, seconds)
+    slot = _take_slot(cluster, seconds, places=settings.CLUSTER_RUNS + int(for_person))
     try:
         probing = _claim_attempt(cluster)
         client = _client(cluster)
@@ -155,17 +163,17 @@ def _claim_attempt(cluster: Cluster) -> bool:
     return True
 
 
-def _take_slot(cluster: Cluster, seconds: float) -> Lease:
+def _take_slot(cluster: Cluster, seconds: float, *, places: int) -> Lease:
     """One of the places for runs; raises when all are taken."""
     holder = uuid.uuid4().hex
-    for number in range(settings.CLUSTER_RUNS):
+    for number in range(places):
         lease = leases.acquire(
             f"inventory.cluster:{cluster.pk}:{number}", holder=holder, seconds=seconds
         )
         if lease is not None:
             return lease
     raise ClusterUnavailableError(
-        f"{settings.CLUSTER_RUNS} pieces of work talk to the cluster at present.",
+        f"{places} pieces of work talk to the cluster at present.",
         retry_after=BUSY_SECONDS,
     )
 

@@ -1,4 +1,4 @@
-"""Sites, and the clusters through which their nodes are reached."""
+"""Sites and their figures."""
 
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,7 @@ from django.db import transaction
 
 from controlplane.audit import services as audit
 from controlplane.common import permissions
-from inventory.models import Cluster, Site
+from inventory.models import Site
 from inventory.services.placing import check_values, sentences
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ CHANGEABLE = (
     "currency",
     "carbon_grams_per_kwh",
     "figures",
+    "air_gapped",
+    "internal_hosts",
 )
 
 
@@ -76,29 +78,6 @@ def change_site(*, site_id: UUID, reason: str, actor: "User", **changes: Any) ->
         after=_shown(site),
     )
     return site
-
-
-@transaction.atomic
-def create_cluster(
-    *,
-    slug: str,
-    name: str,
-    site_id: UUID,
-    kind: str = Cluster.Kind.STATIC,
-    actor: "User",
-    reason: str = "",
-) -> Cluster:
-    """Add a cluster to a site. Raises ValueNotAllowedError, SlugTakenError or NotPermittedError."""
-    permissions.require(actor, "inventory.add_cluster")
-    cluster = Cluster(slug=slug, name=name, site=Site.objects.get(pk=site_id), kind=kind)
-    check_values(cluster)
-    with sentences(cluster):
-        cluster.save(force_insert=True)
-    audit.record(
-        actor=actor, action="cluster.create", subject=cluster, reason=reason,
-        after={"slug": slug, "kind": kind},
-    )  # fmt: skip
-    return cluster
 
 
 def _shown(site: Site) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from django.utils.module_loading import import_string
 
 from controlplane.common.errors import DomainError
+from controlplane.common.jobs import whole_path
 from tests.architecture.sources import ROOT, code_files
 
 
@@ -50,7 +51,7 @@ def _paths_in(call: ast.Call, path: Path) -> Iterator[str]:
         texts = [keyword.value for keyword in call.keywords if keyword.arg == "task"]
     for text in texts:
         if isinstance(text, ast.Constant) and isinstance(text.value, str):
-            yield text.value if text.value.count(".") > 2 else f"controlplane.{text.value}"
+            yield whole_path(text.value)
 
 
 def _subclasses(kind: type[DomainError]) -> Iterator[type[DomainError]]:

@@ -3,7 +3,7 @@
 from django.utils.translation import gettext as _
 
 from controlplane.serving.models import RoleAssignment
-from inventory.models import Node
+from inventory.models import Cluster, Node
 
 
 def holds(node: Node) -> str:
@@ -19,3 +19,16 @@ def holds(node: Node) -> str:
         .order_by("valid_from", "pk")
     ]
     return ", ".join(dict.fromkeys(roles))
+
+
+def holds_cluster(cluster: Cluster) -> str:
+    """Open roles on nodes of the cluster as a sentence in the reader's language, "" if none."""
+    pools = (
+        RoleAssignment.objects.open()
+        .filter(node__cluster=cluster)
+        .order_by("pool__slug")
+        .values_list("pool__slug", flat=True)
+        .distinct()
+    )
+    names = list(pools[:6])
+    return _("roles of the pools {pools}").format(pools=", ".join(names)) if names else ""

@@ -1,4 +1,4 @@
-"""Sites and clusters over REST."""
+"""Sites over REST."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from inventory.models import Cluster, Site
+from inventory.models import Site
 from tests.factories import make_api_client, make_ben, make_olga
-from tests.inventory.factories import make_cluster, make_node, make_site
+from tests.inventory.factories import make_site
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -24,22 +24,16 @@ def post(client: APIClient, path: str, body: dict[str, Any]) -> Any:
     return client.post(f"/api/v1/{path}", body, format="json", headers=headers)
 
 
-def test_a_site_and_its_cluster_are_added(client: APIClient) -> None:
+def test_a_site_is_added(client: APIClient) -> None:
     site = post(
         client, "sites",
         {"slug": "KR-SEO-1", "name": "Seoul 1", "country": "KR", "pue": "1.350",
          "tariff_per_kwh": "0.1", "currency": "USD"},
     ).json()  # fmt: skip
-    cluster = post(
-        client, "clusters",
-        {"slug": "seoul-1", "name": "Seoul 1", "site": site["id"], "kind": "local"},
-    ).json()  # fmt: skip
 
     assert (site["pue"], site["tariff_per_kwh"], site["jurisdiction"]) == (
         "1.350", "0.100000", "KR",
     )  # fmt: skip
-    assert (cluster["site"], cluster["kind"], cluster["node_count"]) == ("KR-SEO-1", "local", 0)
-    assert cluster["answered_at"] is None
 
 
 def test_a_figure_of_a_site_changes_with_a_reason(client: APIClient) -> None:
@@ -75,35 +69,21 @@ def test_a_site_that_cannot_be_is_a_problem(
     assert Site.objects.count() == 1
 
 
-@pytest.mark.parametrize(("path", "make"), [("sites", make_site), ("clusters", make_cluster)])
-def test_a_list_needs_the_same_queries_at_50_and_at_200_rows(
-    client: APIClient, path: str, make: Any
-) -> None:
+def test_a_list_needs_the_same_queries_at_50_and_at_200_rows(client: APIClient) -> None:
     def queries_for(count: int) -> int:
-        model = Site if path == "sites" else Cluster
-        for _ in range(count - model.objects.count()):
-            make()
+        for _ in range(count - Site.objects.count()):
+            make_site()
         with CaptureQueriesContext(connection) as queries:
-            body = client.get(f"/api/v1/{path}?page_size=1000").json()
+            body = client.get("/api/v1/sites?page_size=1000").json()
         assert len(body["items"]) == count
         return len(queries)
 
-    client.get(f"/api/v1/{path}")
+    client.get("/api/v1/sites")
     assert queries_for(50) == queries_for(200)
 
 
-def test_nodes_are_counted_without_the_retired(client: APIClient) -> None:
-    node = make_node()
-
-    body = client.get(f"/api/v1/clusters/{node.cluster.slug}").json()
-
-    assert body["node_count"] == 1
-
-
-def test_ben_sees_no_place() -> None:
-    cluster = make_cluster()
+def test_ben_sees_no_site() -> None:
     ben = make_api_client(make_ben())
 
     assert ben.get("/api/v1/sites").status_code == 403
-    assert ben.get(f"/api/v1/clusters/{cluster.pk}").status_code in {403, 404}
     assert post(ben, "sites", {"slug": "x", "name": "X", "country": "KR"}).status_code == 403

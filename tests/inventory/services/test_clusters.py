@@ -197,7 +197,7 @@ def test_the_runs_of_one_cluster_leave_those_of_another_alone(lab: Cluster) -> N
 
 def test_a_place_of_a_worker_that_died_becomes_free(lab: Cluster) -> None:
     with override_settings(CLUSTER_RUNS=1):
-        clusters._take_slot(lab, seconds=-1)
+        clusters._take_slot(lab, seconds=-1, places=1)
 
         assert ask(lab)
 

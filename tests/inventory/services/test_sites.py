@@ -1,4 +1,4 @@
-"""Sites and clusters: figures with sentences, names that are taken, who may."""
+"""Sites: figures with sentences, names that are taken, who may."""
 
 from decimal import Decimal
 from typing import Any
@@ -65,21 +65,6 @@ def test_a_change_keeps_before_and_after() -> None:
     assert entry.after == {"pue": "1.3", "tariff_per_kwh": "0.12", "currency": "USD"}
 
 
-def test_a_cluster_belongs_to_a_site() -> None:
-    site, olga = make_site(), make_olga()
-    ask = {"slug": "seoul-1", "name": "Seoul 1", "site_id": site.pk, "actor": olga}
-
-    assert services.create_cluster(kind="local", **ask).site == site
-    with pytest.raises(SlugTakenError):
-        services.create_cluster(**ask)
-    with pytest.raises(ValueNotAllowedError, match="kind"):
-        services.create_cluster(**ask | {"slug": "seoul-2", "kind": "cloud"})
-
-
-def test_ben_adds_no_site_and_no_cluster() -> None:
+def test_ben_adds_no_site() -> None:
     with pytest.raises(NotPermittedError):
         create(actor=make_ben())
-    with pytest.raises(NotPermittedError):
-        services.create_cluster(
-            slug="x", name="X", site_id=make_site().pk, kind="local", actor=make_ben()
-        )
