@@ -69,11 +69,12 @@ def _addresses(accelerator: "Accelerator", *, is_real: bool) -> dict[str, Any]:
     if not is_on_kubernetes(accelerator):
         port = SIDE_CHANNEL_PORT + accelerator.slot if is_real else None
         return {"side_channel_port": port}
-    found: dict[str, Any] = {"host": POD_ADDRESS, "port": containers.HTTP_PORT}
+    found: dict[str, Any] = {"host": POD_ADDRESS, "port": containers.HTTP_PORT, "in_pod": True}
     if is_real:
         found |= {
             "side_channel_port": containers.SIDE_CHANNEL_PORT,
             "kv_events_port": containers.KV_EVENTS_PORT,
+            "kv_replay_port": containers.KV_REPLAY_PORT,
         }
     return found
 

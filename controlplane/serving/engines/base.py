@@ -13,7 +13,7 @@ Role = Literal["prefill", "decode", "both"]
 Argument = str | int | float | bool | Sequence[str]
 
 HTTP_PORT, KV_EVENTS_PORT, KV_REPLAY_PORT, SIDE_CHANNEL_PORT = 8000, 5557, 5558, 5600
-"""Ports of an engine inside a Pod: each Pod has an address of its own, so all have the same."""
+"""Ports of an engine inside its Pod: each Pod has an address of its own, so all have the same."""
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "DO_NOT_TRACK": "1"}
 """Variables under which an engine asks no model hub and reports its use to nobody."""
 SECRET_ARGUMENTS = frozenset({"admin-api-key", "api-key", "hf-token", "ssl-keyfile-password"})
