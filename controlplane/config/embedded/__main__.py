@@ -9,11 +9,15 @@ USAGE = "Usage: python -m controlplane.config.embedded start | stop | status | e
 
 
 def start() -> None:
-    """Start what no URL names."""
-    if not os.environ.get("DATABASE_URL"):
+    """Start what no URL names, be it in a variable or in a file."""
+    if not _is_given("DATABASE_URL"):
         postgres.ensure_started()
-    if not os.environ.get("BROKER_URL"):
+    if not _is_given("BROKER_URL"):
         valkey.ensure_started()
+
+
+def _is_given(name: str) -> bool:
+    return bool(os.environ.get(name) or os.environ.get(f"{name}_FILE"))
 
 
 def stop() -> None:
