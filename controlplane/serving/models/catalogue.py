@@ -85,6 +85,15 @@ class Pool(TimestampedModel):
     slug = models.CharField(_("short name"), max_length=120, unique=True, validators=[slug_rule])
     name = models.CharField(_("name"), max_length=200)
     model = models.ForeignKey(Model, on_delete=models.PROTECT, related_name="pools")
+    artefact = models.ForeignKey(
+        "serving.ModelArtefact",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="pools",
+        verbose_name=_("files of the model"),
+    )
+    """None: the engine finds the weights itself."""
     role_mode = models.CharField(_("role mode"), max_length=16, choices=RoleMode)
     state = models.CharField(_("state"), max_length=16, choices=State, default=State.ACTIVE)
     engine = models.CharField(_("engine"), max_length=16, choices=Engine, default=Engine.SIMULATED)

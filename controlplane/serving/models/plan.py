@@ -54,6 +54,9 @@ class ChangePlan(TimestampedModel):
     soak_seconds = models.FloatField(_("soak time (s)"), default=30.0, validators=TIMES)
     drain_seconds = models.FloatField(_("longest drain (s)"), default=60.0, validators=TIMES)
     ready_seconds = models.FloatField(_("longest start (s)"), default=600.0, validators=TIMES)
+    prefetch_seconds = models.FloatField(
+        _("longest prefetch (s)"), default=7200.0, validators=TIMES
+    )
     fingerprint = models.CharField(_("fingerprint"), max_length=64)
     expires_at = models.DateTimeField(_("expires"))
     operation = models.ForeignKey(
@@ -155,6 +158,7 @@ class Wave(TimestampedModel):
     class Step(models.TextChoices):
         """The step that the wave is at; it has done all steps before."""
 
+        PREFETCH = "prefetch", _("prefetch")
         DRAIN = "drain", _("drain")
         SWITCH = "switch", _("switch")
         START = "start", _("start")
