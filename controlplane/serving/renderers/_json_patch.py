@@ -108,9 +108,11 @@ def _put(document: Any, steps: Sequence[str], value: Any) -> None:
 
 def _take(document: Any, steps: Sequence[str]) -> Any:
     holder, last = _at(document, steps[:-1]), steps[-1]
-    if not isinstance(holder, list | dict):
-        raise TypeError(f"'{last}' has nothing to be taken from")
-    return holder.pop(_index(holder, last) if isinstance(holder, list) else last)
+    if isinstance(holder, list):
+        return holder.pop(_index(holder, last))
+    if isinstance(holder, dict):
+        return holder.pop(last)
+    raise TypeError(f"'{last}' has nothing to be taken from")
 
 
 def _index(items: Sequence[Any], step: str, *, more: int = 0) -> int:

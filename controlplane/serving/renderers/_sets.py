@@ -36,7 +36,7 @@ def set_spec(group: EngineGroup) -> Manifest:
         raise RenderRefusedError(
             "worker_argv",
             f"{group.name} spans {group.nodes} nodes and has no command for the further ones. "
-            "Set containers.span.worker_command.",
+            "Set containers.span.worker_arguments.",
         )
     template: Manifest = {
         "size": group.nodes,
