@@ -3,10 +3,15 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from controlplane.serving.containers import engine_group, gateway_of, picker_of, read_settings
+from controlplane.serving.containers import (
+    engine_group,
+    gateway_of,
+    picker_images_of,
+    picker_of,
+    read_settings,
+    several,
+)
 from controlplane.serving.engines import launcher
 from controlplane.serving.engines.base import EngineRequest
 from controlplane.serving.renderers.base import (
@@ -101,11 +106,6 @@ def test_a_wrong_setting_is_refused_with_its_field(settings: dict[str, Any], fie
     assert str(refusal.value)
 
 
-def test_a_missing_namespace_is_refused() -> None:
-    with pytest.raises(RenderRefusedError, match="namespace"):
-        read_settings({})
-
-
 def test_a_vendor_without_a_resource_or_class_asks_for_one() -> None:
     with pytest.raises(RenderRefusedError, match=r"containers\.devices\.rebellions\.device_class"):
         group("rebellions", claims=True, images={"rebellions": "r.example/x:1"})
@@ -122,20 +122,32 @@ def test_gateway_and_picker_are_none_until_they_are_named() -> None:
     assert picker_of(named).port == 9003  # type: ignore[union-attr]
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
-    max_leaves=10,
-)
-FIELDS = ["namespace", "images", "devices", "files", "labels", "env", "secrets", "patches", "x"]
+def test_an_export_may_have_what_one_engine_at_a_time_cannot() -> None:
+    values = {"namespace": "llm", "images": IMAGES, "stable_names": True}
+
+    found = several(group(), read_settings(values), replicas=3)
+
+    assert (found.replicas, found.has_stable_names) == (3, True)
 
 
-@given(st.dictionaries(st.sampled_from(FIELDS), JSON))
-def test_anything_is_read_or_refused_with_a_sentence(values: dict[str, Any]) -> None:
-    refusal = None
-    try:
-        settings = read_settings(values)
-    except RenderRefusedError as error:
-        refusal = error
+def test_a_number_that_an_autoscaler_owns_is_left_out() -> None:
+    settings = read_settings({"namespace": "llm", "autoscaled": True})
 
-    assert str(refusal).endswith(".") if refusal else settings.namespace
+    assert several(group(), settings, replicas=3).replicas is None
+
+
+def test_an_engine_over_nodes_has_a_command_for_each_place() -> None:
+    span = {
+        "nodes": 2, "devices_per_node": 8, "leader_arguments": ["--node-rank", "0"],
+        "worker_arguments": ["--headless"],
+    }  # fmt: skip
+
+    found = several(group(), read_settings({"namespace": "llm", "span": span}), replicas=1)
+
+    assert (found.nodes, found.devices) == (2, ExtendedResource(name="nvidia.com/gpu", count=8))
+    assert found.argv[-1] == "0"
+    assert found.worker_argv[-1] == "--headless"
+
+
+def test_images_of_llm_d_are_empty_until_they_are_named() -> None:
+    assert picker_images_of(read_settings({"namespace": "llm"})).picker == ""
