@@ -17,6 +17,20 @@ VERSION = {
     "platform": "linux/amd64",
 }
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+SHORT = {
+    "Namespace": "ns",
+    "Node": "no",
+    "Pod": "po",
+    "Service": "svc",
+    "ConfigMap": "cm",
+    "Event": "ev",
+    "PersistentVolumeClaim": "pvc",
+    "Deployment": "deploy",
+    "ReplicaSet": "rs",
+    "StatefulSet": "sts",
+    "InferencePool": "infpool",
+    "LeaderWorkerSet": "lws",
+}
 OPENAPI = {
     "swagger": "2.0",
     "info": {"title": "Kubernetes", "version": VERSION["gitVersion"]},
@@ -59,6 +73,8 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
         "kind": kind.name,
         "verbs": VERBS,
     }
+    if kind.name in SHORT:
+        entry["shortNames"] = [SHORT[kind.name]]
     found = [entry]
     sub = {"singularName": "", "namespaced": kind.namespaced, "kind": kind.name}
     if kind.status:

@@ -195,6 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        self.wfile.flush()
         generation = server.watch_generation()
         for event in stream.events(lambda: generation == server.watch_generation()):
             raw = orjson.dumps(event, default=str) + b"\n"
