@@ -1,5 +1,7 @@
 """Work of the fleet that beat wakes up."""
 
+from uuid import UUID
+
 from celery import shared_task
 
 from inventory import services
@@ -21,3 +23,15 @@ def forget_observations() -> None:
 def run_connection_test(operation_id: str) -> None:
     """Ask a cluster for its version, its kinds and our rights."""
     services.run_connection_test(operation_id=operation_id)
+
+
+@shared_task
+def discover_clusters() -> None:
+    """A task for each cluster, so that a silent one holds up no other."""
+    services.discover_clusters()
+
+
+@shared_task
+def discover_cluster(cluster_id: str) -> None:
+    """List a cluster's nodes, or follow what changed since."""
+    services.discover_cluster(cluster_id=UUID(cluster_id))

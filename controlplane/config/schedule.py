@@ -42,6 +42,9 @@ SCHEDULE: dict[str, dict[str, Any]] = {
     "recompute-ledger": every(15, "controlplane.finance.tasks.recompute_recent"),
     # Health of a node that nobody observed for ten minutes is unknown at most a minute later.
     "mark-stale-nodes": every(60, "inventory.tasks.mark_stale"),
+    # A node that is lost or changed in a cluster is known about this late; nodes are listed anew
+    # every ten minutes (`inventory.services.discovering`).
+    "discover-clusters": every(20, "inventory.tasks.discover_clusters"),
     # A gain must last for half an hour, and a look takes seconds of a core per loaded pool.
     "advise-standing": every(900, "controlplane.planning.tasks.advise_standing"),
     # Findings stay 30 days; a day more does no harm.

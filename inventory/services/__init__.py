@@ -15,6 +15,7 @@ from inventory.services.accelerators import (
 from inventory.services.catalogue import load_catalogue
 from inventory.services.cluster_changes import change_cluster, create_cluster
 from inventory.services.connection_tests import run_connection_test, start_connection_test
+from inventory.services.discovering import discover_cluster, discover_clusters
 from inventory.services.findings import accept_finding, dismiss_finding, override_finding
 from inventory.services.importing import import_file
 from inventory.services.nodes import (
@@ -49,6 +50,8 @@ __all__ = [
     "create_node",
     "create_site",
     "deliver_node",
+    "discover_cluster",
+    "discover_clusters",
     "dismiss_finding",
     "drain_node",
     "finish_maintenance",

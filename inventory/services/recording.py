@@ -126,12 +126,7 @@ def _record(cluster_id: UUID, found: Sequence[FoundNode], counts: Counts) -> Non
     kept = []
     for each in found:
         node = nodes.get(each.hostname.lower())
-        is_late = (
-            node is not None
-            and node.cluster_seen_at is not None
-            and node.cluster_seen_at >= each.seen_at
-        )
-        if not is_late and (node is not None or each.vendor):
+        if each.vendor if node is None else _concerns(node, each):
             kept.append((node, each))
     observations = _observations(cluster_id, kept, counts)
     looks, judged, touched, was = [], [], [], {}
@@ -150,6 +145,13 @@ def _record(cluster_id: UUID, found: Sequence[FoundNode], counts: Counts) -> Non
     _store(touched, judged, seen_at=min((each.seen_at for _node, each in kept), default=None))
     tell_health((node, was[node.pk]) for node in touched if node.health != was[node.pk])
     counts.opened += note(cluster_id, looks)
+
+
+def _concerns(node: Node, found: FoundNode) -> bool:
+    """False for a look that arrives late, and for the absence of a node that is still to come."""
+    if found.state == "gone" and node.state in Node.NOT_DELIVERED:
+        return False
+    return node.cluster_seen_at is None or node.cluster_seen_at < found.seen_at
 
 
 def _locked_nodes(cluster_id: UUID, found: Sequence[FoundNode]) -> dict[str, Node]:

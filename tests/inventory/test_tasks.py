@@ -7,8 +7,8 @@ import time_machine
 from django.utils import timezone
 
 from inventory import services, tasks
-from inventory.models import Finding, Observation
-from tests.inventory.factories import found_node, make_node
+from inventory.models import Discovery, Finding, Observation
+from tests.inventory.factories import found_node, make_cluster, make_node
 
 
 @pytest.mark.django_db
@@ -42,3 +42,12 @@ def test_old_observations_go_but_the_newest_and_what_findings_rest_on_stay() -> 
     tasks.forget_observations()
 
     assert set(Observation.objects.all()) == {seen[1], seen[3]}
+
+
+def test_a_cluster_without_a_connection_is_not_asked() -> None:
+    cluster = make_cluster(kind="kubernetes")
+
+    tasks.discover_cluster(str(cluster.pk))
+    tasks.discover_clusters()
+
+    assert not Discovery.objects.exists()
