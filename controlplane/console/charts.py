@@ -4,7 +4,6 @@ The outer drawing has no viewBox, so that letters never shrink; lines are in an 
 stretched. Gaps are hatched and named, never joined. At most 300 points a series.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,10 +13,10 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from controlplane.console.ticks import LEAST_TOP, ticks
+
 MAX_POINTS = 300
 _TOP = 8
-_SMALLEST = 1e-9
-"""Smaller values are drawn as zero; nothing that is shown here is measured so finely."""
 _PLOT_SHARE = 0.86
 """Share of the width that the plot takes; the rest holds the label of the last value."""
 
@@ -113,7 +112,7 @@ def _draw(chart: LineChart) -> SafeString:
     if not known or len(points) < 2:
         return mark_safe("")
     highest = max([*known, chart.target or 0.0])
-    plot = _Plot(chart, points, top=highest * 1.12 if highest > _SMALLEST else 1.0)
+    plot = _Plot(chart, points, top=highest * 1.12 if highest > LEAST_TOP else 1.0)
     parts = [
         f'<svg class="chart" width="100%" height="{chart.height}" role="img"'
         f' aria-labelledby="{chart.key}-t {chart.key}-d">',
@@ -144,7 +143,7 @@ class _Plot:
     def axes(self) -> list[str]:
         base, right = _TOP + self.depth, f"{100 * _PLOT_SHARE:g}%"
         parts = [f'<line class="axis" x1="0" x2="{right}" y1="{base}" y2="{base}"/>']
-        for value in _ticks(self.top):
+        for value in ticks(self.top, most=4):
             y, label = self.down(value), escape(self.chart.label(value))
             parts += [
                 f'<line class="grid" x1="0" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>',
@@ -228,10 +227,3 @@ def _gaps(points: Sequence[Point]) -> list[tuple[Point, Point]]:
     if opened is not None:
         gaps.append((opened, points[-1]))
     return gaps
-
-
-def _ticks(top: float) -> list[float]:
-    """One to four round values (1, 2 or 5 times a power of ten) below the top."""
-    power = 10.0 ** math.floor(math.log10(top / 2))
-    step = next(many * power for many in (5, 2, 1) if many * power <= top / 2)
-    return [step * n for n in range(1, 5) if step * n < top * 0.95]

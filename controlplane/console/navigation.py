@@ -35,7 +35,10 @@ GROUPS: list[tuple[object, list[Page]]] = [
     ("", [Page("console:overview", _("Overview"), "home", key="o")]),
     (
         _("Fleet"),
-        [Page("console:nodes", _("Nodes"), "node", "inventory.view_node", key="n")],
+        [
+            Page("console:nodes", _("Nodes"), "node", "inventory.view_node", key="n"),
+            Page("console:clusters", _("Clusters"), "cube", "inventory.view_cluster"),
+        ],
     ),
     (
         _("Serving"),
@@ -44,6 +47,9 @@ GROUPS: list[tuple[object, list[Page]]] = [
             Page("console:roles", _("Roles"), "roles", "serving.view_pool"),
             Page(
                 "console:changes", _("Change plans"), "change", "serving.view_changeplan", key="c"
+            ),
+            Page(
+                "console:deployments", _("Deployments"), "deploy", "serving.view_workload", key="d"
             ),
             Page("console:routers", _("Routers"), "router", "serving.view_router", key="r"),
         ],

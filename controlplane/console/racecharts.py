@@ -12,6 +12,8 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from controlplane.console.ticks import LEAST_TOP, ticks
+
 _TOP, _BOTTOM = 8, 22
 _PLOT = 82
 """Percent of the width that the plot takes; the rest holds the names of the lines."""
@@ -133,8 +135,8 @@ class _Scale:
         known = [value for line in chart.lines for value in line.values if value is not None]
         highest = max([*known, chart.target or 0.0], default=0.0)
         if chart.least is None:
-            self.top = chart.most or (highest * 1.12 if highest > 0 else 1.0)
-            self.ticks = _ticks(self.top)
+            self.top = chart.most or (highest * 1.12 if highest > LEAST_TOP else 1.0)
+            self.ticks = ticks(self.top, most=3)
         else:
             self.top = 10.0 ** math.ceil(math.log10(max(highest, 10 * chart.least) * 1.01))
             steps = round(math.log10(self.top / chart.least))
@@ -256,10 +258,3 @@ def _look(line: Line) -> str:
 
 def _last(values: Sequence[Value]) -> Value:
     return values[-1] if values else None
-
-
-def _ticks(top: float) -> list[float]:
-    """One to three round values below the top."""
-    power = 10.0 ** math.floor(math.log10(top / 2))
-    step = next(many * power for many in (5, 2, 1) if many * power <= top / 2)
-    return [step * n for n in range(1, 4) if step * n < top * 0.95]

@@ -36,6 +36,8 @@ _LOOKS: dict[str, Look] = {
     "gone": Look("off", "none", _("gone")),
     "stopped": Look("off", "none", _("stopped")),
     "stopping": Look("run", "run", _("stopping")),
+    "ending": Look("run", "run", _("ending")),
+    "exited": Look("bad", "bad", _("exited")),
     # change plans, waves, operations
     "draft": Look("", "doc", _("draft")),
     "proposed": Look("", "wait", _("proposed")),
@@ -86,6 +88,13 @@ _LOOKS: dict[str, Look] = {
     "denied": Look("bad", "lock", _("denied")),
     "error": Look("bad", "bad", _("error")),
     "active": Look("ok", "ok", _("active")),
+    # connections of clusters, and what is there
+    "answers": Look("ok", "ok", _("answers")),
+    "unusable": Look("warn", "warn", _("unusable")),
+    "complete": Look("ok", "ok", _("complete")),
+    "missing": Look("bad", "bad", _("missing")),
+    "there": Look("ok", "ok", _("there")),
+    "not_there": Look("off", "none", _("not there")),
     "true": Look("ok", "ok", pgettext_lazy("condition", "yes")),
     "false": Look("warn", "part", pgettext_lazy("condition", "no")),
 }
@@ -135,6 +144,15 @@ _OPERATIONS: dict[str, object] = {
     "planning.run-scenario": _("Run a scenario"),
     "planning.live-race": _("Live race"),
     "serving.reset-knowledge": _("Forget what routers and engines learned"),
+    "inventory.test-connection": _("Test the connection of a cluster"),
+}
+
+_STEPS: dict[str, object] = {
+    "ask for the version": _("ask for the version"),
+    "list the kinds": _("list the kinds"),
+    "ask for the rights": _("ask for the rights"),
+    "empty prefix caches": _("empty prefix caches"),
+    "reset routers": _("reset routers"),
 }
 
 _VENDORS: dict[str, str] = {
@@ -185,6 +203,11 @@ def vendor(slug: str) -> str:
 def short_model(name: str) -> str:
     """Name of an accelerator model without what stands in brackets."""
     return " ".join(re.sub(r"\([^)]*\)", "", name).split())
+
+
+def step(name: str) -> object:
+    """Words for a step of an operation; a step without words shows its name."""
+    return _STEPS.get(name, name)
 
 
 def operation(kind: str) -> object:

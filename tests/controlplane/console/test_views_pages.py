@@ -7,11 +7,14 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from controlplane.serving.models import Workload
 from tests.controlplane.console.scene import Scene
 
 FLEET_PAGES = [
     "console:nodes",
     "node",
+    "console:clusters",
+    "cluster",
     "console:pools",
     "pool",
     "console:roles",
@@ -19,6 +22,8 @@ FLEET_PAGES = [
     "change",
     "applying",
     "console:routers",
+    "console:deployments",
+    "deployment",
 ]
 MONEY_PAGES = ["console:cost"]
 OWN_PAGES = [
@@ -34,6 +39,8 @@ OPERATOR_PAGES = [
     "slo",
     "rollout",
     "inventory:import",
+    "inventory:cluster-add",
+    "cluster-change",
     "operation",
     "console:route-test",
 ]
@@ -49,9 +56,12 @@ def address(scene: Scene, page: str) -> str:
     """Address of a page; names without a colon are pages of one object of the scene."""
     of_objects = {
         "node": ("console:node", scene.nodes[3].pk),
+        "cluster": ("console:cluster", scene.kubernetes.pk),
+        "cluster-change": ("inventory:cluster-change", scene.kubernetes.pk),
         "pool": ("console:pool", scene.pool.pk),
         "slo": ("serving:pool_slo", scene.pool.pk),
         "rollout": ("serving:pool_rollout", scene.pool.pk),
+        "deployment": ("console:deployment", Workload.objects.first().pk),
         "change": ("console:change", scene.plan.pk),
         "applying": ("console:change", scene.applying.pk),
         "operation": ("console:operation", scene.operation.pk),

@@ -11,15 +11,17 @@ from controlplane.audit import services as audit
 from controlplane.decisions.models import Decision
 from controlplane.operations.models import Operation
 from controlplane.planning.models import Scenario
-from controlplane.serving.models import ChangePlan
+from controlplane.serving.models import ChangePlan, Workload
 from controlplane.tenancy.models import User
-from inventory.models import Accelerator, Node
+from inventory.models import Accelerator, Cluster, Node
 from tests.controlplane.console.scene import Scene
 from tests.controlplane.console.test_views_pages import address
 
 MOST = {
     "/fleet/nodes": 13,
+    "/fleet/clusters": 7,
     "/serving/changes": 12,
+    "/serving/deployments": 10,
     "/serving/roles": 13,
     "/serving/changes/add": 13,
     "/operations": 8,
@@ -40,12 +42,19 @@ def _more_rows(scene: Scene, many: int, first: int) -> None:
         )
         for number in range(first, first + many)
     )
-    Accelerator.objects.bulk_create(
+    devices = Accelerator.objects.bulk_create(
         Accelerator(
             node=node, model=template.node_type.accelerator_model, vendor=node.vendor, slot=0
         )
         for node in nodes
     )
+    Workload.objects.bulk_create(
+        Workload(
+            name=f"{device.node.hostname}-0", pool=scene.pool, node=device.node, accelerator=device,
+            target="local", role="decode", desired_state="running",
+        )
+        for device in devices
+    )  # fmt: skip
     ChangePlan.objects.bulk_create(
         ChangePlan(
             serial=1000 + number,
@@ -56,6 +65,10 @@ def _more_rows(scene: Scene, many: int, first: int) -> None:
             fingerprint="f",
             expires_at=scene.plan.expires_at,
         )
+        for number in range(first, first + many)
+    )
+    Cluster.objects.bulk_create(
+        Cluster(slug=f"more-{number}", name="More", site=template.cluster.site, kind="kubernetes")
         for number in range(first, first + many)
     )
     Decision.objects.bulk_create(
@@ -102,7 +115,7 @@ def test_pages_stay_within_their_budget_of_queries(
     scene: Scene, client_of: Callable[..., Client]
 ) -> None:
     budgets = {
-        "console:overview": 40, "node": 16, "pool": 24, "change": 16, "applying": 18,
+        "console:overview": 40, "node": 16, "cluster": 8, "pool": 24, "change": 16, "applying": 18,
         "console:decisions": 12, "decision": 10, "console:route-test": 8,
         "scenario": 8, "run": 9, "planning:savings": 4, "planning:scenario_add": 8,
         "console:cost": 20, "console:pools": 16, "console:routers": 12,
