@@ -2,6 +2,7 @@
 
 import datetime as dt
 import threading
+import time
 from dataclasses import dataclass, field
 
 from tests.kubernetes.fake import groups, nodes, owners, reports, scheduler, workloads
@@ -9,7 +10,7 @@ from tests.kubernetes.fake.api import Api
 from tests.kubernetes.fake.kubelets import NODE, Kubelets
 
 MOST_ROUNDS = 100
-QUIET_SECONDS = 0.5
+QUIET_SECONDS, PAUSES = 0.5, 10
 """How often the thread looks without being told of a change: late starts need a look."""
 
 
@@ -81,6 +82,9 @@ class Controllers:
 
     def _work(self) -> None:
         while not self._stop.is_set():
+            began = time.monotonic()
             if not self.tick():
+                # A large cluster gets its rounds less often, so that its callers have the machine.
+                pause = max(QUIET_SECONDS, PAUSES * (time.monotonic() - began))
                 with self.api.store.changed:
-                    self.api.store.changed.wait(QUIET_SECONDS)
+                    self.api.store.changed.wait(pause)

@@ -57,10 +57,14 @@ def apply(live: Object | None, wish: Object, writer: Writer, *, force: bool) -> 
     if not force and (conflicts := _conflicts(entries, disputed)):
         raise field_conflict(conflicts)
     for key, lost in disputed.items():
-        entries[key] = (entries[key][0], entries[key][1] - lost)
-    result = merged(live, wish) if live else merged({}, wish)
+        entry, paths = entries[key]
+        entries[key] = (_narrowed(entry, paths, paths - lost), paths - lost)
     others = set().union(*(paths for _, paths in entries.values()), set())
-    result = _removed(result, before[1] - wanted.keys() - others, others)
+    result = merged(live, wish) if live else merged({}, wish)
+    # What was a leaf may be a parent now (`emptyDir: {}`), and what is emptied is still wished for.
+    parents = {path[:n] for path in others | wanted.keys() for n in range(1, len(path))}
+    gone = before[1] - wanted.keys() - others - parents
+    result = merged(_removed(result, gone, others), wish)
     same = before[0] if before[1] == set(wanted) else None
     entries[mine] = (same or writer.entry("Apply", set(wanted)), set(wanted))
     return _with_entries(result, entries)
@@ -102,14 +106,9 @@ def _narrowed(entry: Any, before: set[Path], after: set[Path]) -> Any:
 
 
 def _with_entries(item: Object, entries: dict[Any, tuple[Any, set[Path]]]) -> Object:
-    listed = [_fresh(entry, paths) for entry, paths in entries.values() if paths]
+    listed = [entry for entry, paths in entries.values() if paths]
     order = sorted(listed, key=lambda e: (e["operation"], e.get("time", ""), e["manager"]))
     return item | {"metadata": item["metadata"] | {"managedFields": order}}
-
-
-def _fresh(entry: Any, paths: set[Path]) -> Any:
-    tree = to_fields_v1(paths)
-    return entry if entry["fieldsV1"] == tree else entry | {"fieldsV1": tree}
 
 
 def _conflicts(entries: Any, disputed: dict[Any, set[Path]]) -> list[tuple[str, str]]:

@@ -117,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(error)
             return
         self.server.requests.append((request.method, self.path))
-        version = self.server.answerer.api.store.version
+        before = self.server.answerer.api.store.writes_of_this_thread()
         status = 0
         try:
             if not self._disturb(request):
@@ -127,10 +127,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._watch(request)
                 return
             status, body = self.server.answerer.answer(request)
-            self._note(request, status, version)
+            self._note(request, status, before)
             self._send(status, body)
         except ApiError as error:
-            self._note(request, error.status, version)
+            self._note(request, error.status, before)
             self._fail(error)
 
     def _request(self) -> Request:
@@ -163,10 +163,10 @@ class _Handler(BaseHTTPRequestHandler):
         if wanted and request.headers.get("authorization") != f"Bearer {wanted}":
             raise ApiError(401, "Unauthorized")
 
-    def _note(self, request: Request, status: int, version: int) -> None:
+    def _note(self, request: Request, status: int, before: int) -> None:
         review = request.path.startswith("/apis/authorization.k8s.io/")
         if request.method in WRITES and not request.dry_run and not review:
-            changed = status < 300 and self.server.answerer.api.store.version > version
+            changed = self.server.answerer.api.store.writes_of_this_thread() > before
             self.server.writes.append(
                 Write(request.method, request.path, request.manager, status, changed)
             )

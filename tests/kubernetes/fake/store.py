@@ -33,6 +33,7 @@ class Store:
         self.oldest = 1000
         self._objects: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
         self._log: list[Change] = []
+        self._own = threading.local()
 
     def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
         """The object, or None."""
@@ -95,7 +96,12 @@ class Store:
     def _of(self, kind: Kind) -> dict[tuple[str, str], Object]:
         return self._objects.setdefault((kind.group, kind.name), {})
 
+    def writes_of_this_thread(self) -> int:
+        """How many changes the calling thread has made."""
+        return getattr(self._own, "writes", 0)
+
     def _note(self, change: Change) -> None:
+        self._own.writes = self.writes_of_this_thread() + 1
         self._log.append(change)
         if len(self._log) > KEPT:
             del self._log[: KEPT // 2]
