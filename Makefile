@@ -16,6 +16,8 @@ WORKERS ?= 2
 NAME ?= router-1
 PORT ?= 8080
 ADMIN_PORT ?= 8180
+NODES ?= 3
+ENGINES ?= 0
 
 .PHONY: help
 help: ## List the targets
@@ -114,6 +116,10 @@ run-beat: migrate ## The Celery scheduler
 run-router: $(VENV)/.run-installed ## A router; NAME, PORT and ADMIN_PORT can be set
 	@mkdir -p -m 0700 var/$(NAME) && { test -s var/$(NAME)/token || (umask 077; $(BIN)/python -c 'import secrets; print(secrets.token_hex(32))' > var/$(NAME)/token); }
 	$(BIN)/python -m routing.servers --name $(NAME) --host 127.0.0.1 --port $(PORT) --admin-port $(ADMIN_PORT) --state-dir var/$(NAME) --admin-token-file var/$(NAME)/token
+
+.PHONY: run-fake-kubernetes
+run-fake-kubernetes: setup ## A Kubernetes cluster without machines; PORT, NODES and ENGINES can be set
+	$(BIN)/python -m tests.kubernetes.fake --port $(PORT) --nodes $(NODES) --engines $(ENGINES)
 
 # --- tests and checks ---------------------------------------------------------------------------
 
