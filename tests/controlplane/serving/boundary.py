@@ -60,6 +60,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.do_GET()
 
+    def do_PATCH(self) -> None:
+        self.do_GET()
+
     def do_DELETE(self) -> None:
         self.do_GET()
 
@@ -67,11 +70,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Tests look at what was asked, not at lines."""
 
 
-def host_proxy(url: str) -> Boundary:
-    """Passes everything on to the engine host."""
+def proxy_of(url: str) -> Boundary:
+    """Passes everything on to an engine host or to a cluster."""
 
     def respond(method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        kept = {"Authorization": headers.get("Authorization", "")}
+        names = {"authorization", "content-type", "accept"}
+        kept = {name: value for name, value in headers.items() if name.lower() in names}
         answer = httpx.request(method, url + path, content=body, headers=kept, timeout=10)
         return answer.status_code, answer.content
 

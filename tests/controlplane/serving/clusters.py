@@ -32,13 +32,11 @@ class EnginePods:
     def __init__(self, cluster: "FakeCluster") -> None:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         cluster.engine_for, cluster.engine_stopped = self._start, self._stop
-        self._broken: dict[str, ThreadingHTTPServer] = {}
+        self._servers: dict[str, ThreadingHTTPServer] = {}
         self.started: list[str] = []
         """Names of the Pods whose engines were started, in order."""
-        self.rename: dict[str, str] = {}
-        """Model that engines of a role serve instead of the one they are told."""
-        self.broken: set[str] = set()
-        """Roles whose engines list the model and complete nothing."""
+        self.broken: dict[str, str] = {}
+        """By role, the model that its engines list; they complete nothing."""
 
     def _start(self, pod: Object) -> "PodRun":
         from tests.kubernetes.fake.kubelets import PodRun
@@ -48,10 +46,8 @@ class EnginePods:
         words = [word.replace("$(POD_IP)", address) for word in container["command"]]
         self.started.append(pod["metadata"]["name"])
         role = words[words.index("--role") + 1]
-        model = words.index("--model") + 1
-        words[model] = self.rename.get(role, words[model])
         if role in self.broken:
-            self._broken[pod["metadata"]["uid"]] = broken_engine(address, words[model])
+            self._servers[pod["metadata"]["uid"]] = broken_engine(address, self.broken[role])
             return PodRun(ready="probe")
         self._children[pod["metadata"]["uid"]] = subprocess.Popen(
             [sys.executable, *words[1:]], cwd=PROJECT,
@@ -64,7 +60,7 @@ class EnginePods:
 
     def kill(self, uid: str) -> None:
         """End the engine of a Pod, which its kubelet does not do."""
-        if (server := self._broken.pop(uid, None)) is not None:
+        if (server := self._servers.pop(uid, None)) is not None:
             server.shutdown()
             server.server_close()
         child = self._children.pop(uid, None)
@@ -74,12 +70,12 @@ class EnginePods:
 
     def close(self) -> None:
         """End all engines."""
-        for uid in [*self._children, *self._broken]:
+        for uid in [*self._children, *self._servers]:
             self.kill(uid)
 
 
 def broken_engine(address: str, model: str) -> ThreadingHTTPServer:
-    """Healthy, lists the model, and fails at every completion."""
+    """Healthy, lists a model, and fails at every completion."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

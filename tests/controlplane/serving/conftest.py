@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from controlplane.serving import services
+from tests.controlplane.serving.boundary import ScriptedRouter
 from tests.controlplane.serving.clusters import EnginePods, Place, forget, make_place
-from tests.controlplane.serving.processes import TOKEN, EngineHost, RouterProcess
+from tests.controlplane.serving.processes import TOKEN, EngineHost, RouterProcess, secret_file
 
 
 @pytest.fixture
@@ -39,3 +41,15 @@ def place(cluster: Any, tmp_path: Path, settings: Any) -> Iterator[Place]:
     cluster.controllers.stop()
     place.engines.close()
     forget(place)
+
+
+@pytest.fixture
+def scripted_router(tmp_path: Path) -> Iterator[ScriptedRouter]:
+    """A registered router that takes documents as it is told to."""
+    router = ScriptedRouter()
+    services.register_router(
+        name="r1", admin_url=router.url, public_url=router.url, actor=None,
+        token_reference=f"file:{secret_file(tmp_path / 'r1')}",
+    )  # fmt: skip
+    yield router
+    router.close()
