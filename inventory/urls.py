@@ -6,6 +6,9 @@ from inventory import views
 
 app_name = "inventory"
 urlpatterns = [
+    path("clusters/add", views.cluster_add, name="cluster-add"),
+    path("clusters/<uuid:pk>/change", views.cluster_change, name="cluster-change"),
+    path("clusters/<uuid:pk>/test", views.cluster_test, name="cluster-test"),
     path("import", views.node_import, name="import"),
     path("nodes/<uuid:pk>/cordon", views.node_cordon, name="cordon"),
     path("nodes/<uuid:pk>/uncordon", views.node_uncordon, name="uncordon"),

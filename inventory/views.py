@@ -4,6 +4,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.forms.models import model_to_dict
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -15,7 +16,7 @@ from controlplane.common.errors import DomainError
 from controlplane.common.http import ConsoleRequest
 from inventory import selectors, services
 from inventory.discovery.file_import import COLUMNS
-from inventory.forms import ImportForm, ReasonForm
+from inventory.forms import ClusterChangeForm, ClusterForm, ImportForm, ReasonForm
 from inventory.models import ImportRun
 
 
@@ -74,6 +75,55 @@ def node_import(request: ConsoleRequest) -> HttpResponse:
     refused = bool(form.errors) or (run is not None and run.error_count > 0)
     context = {"form": form, "run": run, "columns": COLUMNS}
     return render(request, "inventory/import.html", context, status=422 if refused else 200)
+
+
+@login_required
+def cluster_add(request: ConsoleRequest) -> HttpResponse:
+    """Add a cluster; the connection of a Kubernetes cluster is tested at once."""
+    permissions.require(request.user, "inventory.add_cluster")
+    form = ClusterForm(request.POST or None, viewer=request.user)
+    if request.method == "POST" and form.is_valid():
+        try:
+            cluster = services.create_cluster(actor=request.user, **form.values())
+        except DomainError as error:
+            form.add_error(None, error.told)
+        else:
+            return redirect("console:cluster", cluster.pk)
+    context = {"form": form, "cluster": None}
+    return render(
+        request, "inventory/cluster_form.html", context, status=422 if form.errors else 200
+    )
+
+
+@login_required
+def cluster_change(request: ConsoleRequest, pk: UUID) -> HttpResponse:
+    """Change name, reference or namespace of a cluster, with a reason."""
+    cluster = get_object_or_404(selectors.clusters_for_viewer(request.user), pk=pk)
+    permissions.require(request.user, "inventory.change_cluster", cluster)
+    form = ClusterChangeForm(request.POST or None, initial=model_to_dict(cluster))
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.change_cluster(cluster_id=cluster.pk, actor=request.user, **form.cleaned_data)
+        except DomainError as error:
+            form.add_error(None, error.told)
+        else:
+            return redirect("console:cluster", cluster.pk)
+    context = {"form": form, "cluster": cluster}
+    return render(
+        request, "inventory/cluster_form.html", context, status=422 if form.errors else 200
+    )
+
+
+@require_POST
+@login_required
+def cluster_test(request: ConsoleRequest, pk: UUID) -> HttpResponse:
+    """Start a test of the connection and go back to the cluster, where it is followed."""
+    cluster = get_object_or_404(selectors.clusters_for_viewer(request.user), pk=pk)
+    try:
+        services.start_connection_test(cluster_id=cluster.pk, actor=request.user)
+    except DomainError as error:
+        messages.error(request, error.told)
+    return redirect("console:cluster", cluster.pk)
 
 
 def _back(request: HttpRequest) -> HttpResponse:

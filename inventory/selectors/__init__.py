@@ -1,6 +1,7 @@
 """Reads of the fleet. Every list for a person starts from what that person may see."""
 
 from inventory.selectors.capacity import CapacityGroup, Counts, capacity
+from inventory.selectors.connection_tests import CONNECTION_TEST, newest_test, running_test
 from inventory.selectors.lists import (
     accelerators_for_viewer,
     clusters_for_viewer,
@@ -15,6 +16,7 @@ from inventory.selectors.lists import (
 from inventory.selectors.timeline import Moment, timeline
 
 __all__ = [
+    "CONNECTION_TEST",
     "CapacityGroup",
     "Counts",
     "Moment",
@@ -24,9 +26,11 @@ __all__ = [
     "findings_for_viewer",
     "imports_for_viewer",
     "models_for_viewer",
+    "newest_test",
     "node_types_for_viewer",
     "nodes_for_viewer",
     "observations_for_viewer",
+    "running_test",
     "sites_for_viewer",
     "timeline",
 ]

@@ -11,7 +11,7 @@ from controlplane.common import permissions
 from controlplane.operations import outbox
 from controlplane.operations import services as operations
 from controlplane.operations.models import Operation
-from inventory import clusterwords
+from inventory import clusterwords, selectors
 from inventory.errors import ClusterNotTestableError, ClusterTestError
 from inventory.kubernetes import rights, wanted
 from inventory.kubernetes.client import ClusterClient
@@ -22,7 +22,6 @@ from inventory.services import clusters
 if TYPE_CHECKING:
     from controlplane.tenancy.models import User
 
-KIND = "inventory.test-connection"
 VERSION_STEP, KINDS_STEP, RIGHTS_STEP = (
     "ask for the version",
     "list the kinds",
@@ -41,7 +40,7 @@ def start_connection_test(*, cluster_id: UUID, actor: "User", reason: str = "") 
     permissions.require(actor, "inventory.test_cluster", cluster)
     if cluster.kind != Cluster.Kind.KUBERNETES:
         raise ClusterNotTestableError(cluster=cluster.slug)
-    running = running_test(cluster)
+    running = selectors.running_test(cluster)
     if running is not None:
         return running
     audit.record(actor=actor, action="cluster.test", subject=cluster, reason=reason)
@@ -51,20 +50,12 @@ def start_connection_test(*, cluster_id: UUID, actor: "User", reason: str = "") 
 def start_test(cluster: Cluster, actor: "User") -> Operation:
     """The operation of a test, inside the caller's transaction and without asking who may."""
     return operations.start(
-        kind=KIND,
+        kind=selectors.CONNECTION_TEST,
         subject=cluster,
         task="inventory.tasks.run_connection_test",
         actor=actor,
         steps=[VERSION_STEP, KINDS_STEP, RIGHTS_STEP],
     )
-
-
-def running_test(cluster: Cluster) -> Operation | None:
-    """The test of the cluster that has not ended yet."""
-    open_states = (Operation.State.PENDING, Operation.State.RUNNING)
-    return Operation.objects.filter(
-        kind=KIND, subject_id=str(cluster.pk), state__in=open_states
-    ).first()
 
 
 def run_connection_test(*, operation_id: UUID | str) -> None:

@@ -5,10 +5,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from controlplane.tenancy.models import User
-from inventory.models import ImportRun, Node
+from inventory.models import Cluster, ImportRun, Node
 from inventory.services import load_catalogue
 from tests.factories import make_ana, make_olga, make_user
-from tests.inventory.factories import make_node
+from tests.inventory.factories import make_cluster, make_node, make_site
 
 pytestmark = pytest.mark.django_db
 
@@ -120,3 +120,66 @@ def test_a_form_without_a_file_says_so() -> None:
 
 def test_the_import_page_needs_the_permission() -> None:
     assert client_of(make_user(None, "readonly")).get("/fleet/import").status_code == 403
+
+
+CLUSTER = {
+    "slug": "seoul-1", "name": "Seoul 1", "kind": "kubernetes", "connection_reference": "seoul",
+    "namespace": "serving",
+}  # fmt: skip
+
+
+def test_a_cluster_is_added_and_its_page_opens() -> None:
+    client = client_of(make_olga())
+
+    response = client.post("/fleet/clusters/add", CLUSTER | {"site_id": str(make_site().pk)})
+
+    cluster = Cluster.objects.get()
+    assert response["Location"] == f"/fleet/clusters/{cluster.pk}"
+    assert (cluster.connection_reference, cluster.namespace) == ("seoul", "serving")
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"connection_reference": "../etc"}, "name of a folder"),
+        ({"connection_reference": ""}, "in-cluster"),
+        ({"namespace": "A b"}, "small letters"),
+        ({"slug": "a b"}, "valid"),
+        ({"kind": "cloud"}, "cloud"),
+    ],
+)
+def test_a_cluster_that_cannot_be_comes_back_with_the_rule(
+    values: dict[str, str], sentence: str
+) -> None:
+    client = client_of(make_olga())
+
+    response = client.post(
+        "/fleet/clusters/add", CLUSTER | {"site_id": str(make_site().pk)} | values
+    )
+
+    assert response.status_code == 422
+    assert sentence in response.content.decode()
+    assert not Cluster.objects.exists()
+
+
+def test_a_cluster_is_changed_with_a_reason() -> None:
+    cluster = make_cluster(kind="kubernetes", connection_reference="seoul")
+    client = client_of(make_olga())
+    path = f"/fleet/clusters/{cluster.pk}/change"
+    values = {"name": "New", "connection_reference": "seoul", "namespace": "serving"}
+
+    assert client.post(path, values).status_code == 422
+    response = client.post(path, values | {"reason": "moved"})
+
+    cluster.refresh_from_db()
+    assert response["Location"] == f"/fleet/clusters/{cluster.pk}"
+    assert (cluster.name, cluster.namespace) == ("New", "serving")
+
+
+def test_people_of_a_tenant_find_no_cluster() -> None:
+    cluster = make_cluster(kind="kubernetes", connection_reference="seoul")
+    client = client_of(make_ana())
+
+    assert client.get("/fleet/clusters/add").status_code == 403
+    assert client.get(f"/fleet/clusters/{cluster.pk}/change").status_code == 404
+    assert client.post(f"/fleet/clusters/{cluster.pk}/test").status_code == 404

@@ -67,6 +67,8 @@ class Scene:
     approver: User
     tenant_user: User
     nodes: list[Node]
+    kubernetes: Cluster
+    """It was tested, and is silent by now."""
     pool: Pool
     plan: ChangePlan
     applying: ChangePlan
@@ -127,7 +129,8 @@ def make_scene(*, now: datetime | None = None, prefix: str = "") -> Scene:
         outcome="TTFT p95 is at least 1.62 s; the guard is 1.2 s.", simulated=True,
     )  # fmt: skip
     return Scene(
-        operator=operator, approver=approver, tenant_user=make_ana(), nodes=nodes, pool=pool,
+        operator=operator, approver=approver, tenant_user=make_ana(), nodes=nodes,
+        kubernetes=_silent_cluster(site, operator, now), pool=pool,
         plan=plan, applying=applying, operation=operation, decision=decision,
         run=make_recorded_run(operator, pool=pool),
     )  # fmt: skip
@@ -151,6 +154,29 @@ def _decisions(pool: Pool, now: datetime) -> Decision:
     page = desk.page(sample_rates={pool.slug: 0.02}, left_out=3)
     decisions.take_in(page, router="router-a")
     return Decision.objects.get(decision_id=first["id"])
+
+
+def _silent_cluster(site: Site, operator: User, now: datetime) -> Cluster:
+    """A Kubernetes cluster that answered once, lacks rights and kinds, and is silent since."""
+    asked = now - timedelta(minutes=3)
+    cluster = Cluster.objects.create(
+        slug="seoul-k8s", name="Seoul, hall 2", kind="kubernetes", site=site,
+        connection_reference="seoul-k8s", asked_at=asked, answered_at=now - timedelta(hours=1),
+        tested_at=now - timedelta(hours=1), version="v1.36.2", failures=3,
+        retry_at=now + timedelta(seconds=20), error="etcdserver: no leader",
+        error_code="cluster-unavailable", missing_rights=["list nodes", "get pods/log in serving"],
+        kinds=[["v1", "Node"], ["v1", "Pod"], ["v1", "Service"], ["apps/v1", "Deployment"]],
+    )  # fmt: skip
+    test = Operation.objects.create(
+        kind="inventory.test-connection", task="inventory.tasks.run_connection_test",
+        created_by=operator, state="succeeded", finished_at=now, subject_id=str(cluster.pk),
+        subject_repr=cluster.slug,
+    )  # fmt: skip
+    test.steps.create(
+        position=1, name="ask for the version", state="succeeded", detail="v1.36.2",
+        started_at=asked, finished_at=asked,
+    )  # fmt: skip
+    return cluster
 
 
 def _node(cluster: Cluster, now: datetime, hostname: str, slug: str, role: str, count: int) -> Node:

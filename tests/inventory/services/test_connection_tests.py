@@ -11,12 +11,11 @@ from django.utils import timezone, translation
 
 from controlplane.common.permissions import NotPermittedError
 from controlplane.operations.models import Operation
-from inventory import services
+from inventory import selectors, services
 from inventory.errors import ClusterNotTestableError
 from inventory.kubernetes import wanted
 from inventory.models import Cluster
 from inventory.services import clusters
-from inventory.services.connection_tests import running_test
 from tests.factories import make_ben, make_olga
 from tests.inventory.factories import make_cluster
 from tests.inventory.kubernetes.answering import answering
@@ -150,7 +149,7 @@ def test_the_second_click_gets_the_test_that_runs() -> None:
     second = services.start_connection_test(cluster_id=row.pk, actor=olga)
 
     assert first.pk == second.pk
-    assert running_test(row) == first
+    assert selectors.running_test(row) == first
 
 
 def test_delivering_the_task_twice_tests_once(folder: Path) -> None:
