@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tests.kubernetes.fake import groups, nodes, owners, reports, scheduler, workloads
 from tests.kubernetes.fake.api import Api
+from tests.kubernetes.fake.errors import ApiError
 from tests.kubernetes.fake.kubelets import NODE, Kubelets
 
 MOST_ROUNDS = 100
@@ -20,6 +21,8 @@ class Controllers:
 
     api: Api
     kubelets: Kubelets
+    with_kubelets: bool = True
+    """Off: somebody else reports for the nodes, over HTTP."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -36,7 +39,8 @@ class Controllers:
             groups.run_groups(self.api)
             reports.run_volumes(self.api)
             scheduler.schedule(self.api)
-            self.kubelets.run()
+            if self.with_kubelets:
+                self.kubelets.run()
             reports.run_slices(self.api)
             reports.run_budgets(self.api)
             reports.run_quotas(self.api)
@@ -69,6 +73,7 @@ class Controllers:
 
     def start(self) -> None:
         """Work in a thread from now on."""
+        self._stop.clear()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
@@ -80,10 +85,19 @@ class Controllers:
         if self._thread:
             self._thread.join(timeout=dt.timedelta(seconds=10).total_seconds())
 
+    def _try(self) -> bool:
+        """A round beside callers: what they change meanwhile is looked at in the next one."""
+        try:
+            return self.tick()
+        except ApiError as error:
+            if error.status not in (404, 409):
+                raise
+            return True
+
     def _work(self) -> None:
         while not self._stop.is_set():
             began = time.monotonic()
-            if not self.tick():
+            if not self._try():
                 # A large cluster gets its rounds less often, so that its callers have the machine.
                 pause = max(QUIET_SECONDS, PAUSES * (time.monotonic() - began))
                 with self.api.store.changed:

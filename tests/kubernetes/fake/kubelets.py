@@ -8,7 +8,7 @@ import datetime as dt
 import secrets
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,12 +82,13 @@ class Kubelets:
         """The Pod's container runs again."""
         self._failing[namespace, pod] = None
 
-    def run(self) -> None:
-        """One round over all Pods that are bound to a Node."""
+    def run(self, only: Set[str] | None = None) -> None:
+        """One round over all Pods that are bound to a Node, or to one of these."""
         nodes = {node["metadata"]["name"] for node in self.api.store.all(NODE)}
         for pod in self.api.store.all(POD):
             node = pod["spec"].get("nodeName")
-            if not node or pod["status"].get("phase") in FINISHED:
+            strange = not node or (only is not None and node not in only)
+            if strange or pod["status"].get("phase") in FINISHED:
                 continue
             if node not in nodes:
                 self._drop(pod)
