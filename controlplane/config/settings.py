@@ -50,6 +50,12 @@ CLUSTER_CREDENTIALS_DIR = env.text("CLUSTER_CREDENTIALS_DIR", default="")
 CLUSTER_RUNS = env.number("CLUSTER_RUNS", default=3, low=1, high=64)
 # CLUSTER_TIMEOUT_SECONDS: seconds in which an API server answers one call.
 CLUSTER_TIMEOUT_SECONDS = env.number("CLUSTER_TIMEOUT_SECONDS", default=10, low=1, high=60)
+# PREFETCH_IMAGE: image of this product, with tag or digest, whose jobs count and copy model files
+# on the nodes of clusters; without it, nothing is fetched there.
+PREFETCH_IMAGE = env.text("PREFETCH_IMAGE", default="")
+# PREFETCH_SECRET: name of the Secret, in the namespace of the engines, with AWS_ACCESS_KEY_ID and
+# AWS_SECRET_ACCESS_KEY of internal object stores; empty: they ask for none.
+PREFETCH_SECRET = env.text("PREFETCH_SECRET", default="")
 # PLANNING_REQUESTS: requests in virtual time for a run of a scenario, each option tried once; about
 # 1.5 ms of a core each.
 PLANNING_REQUESTS = env.number("PLANNING_REQUESTS", default=16_000, low=100, high=1_000_000)

@@ -3,10 +3,12 @@
 DomainError
 ├── ModelUnknownError, PoolRetiredError
 ├── PolicyRefusedError, SloRefusedError, GatewayRulesRefusedError, EngineArgumentsRefusedError
+├── ContainersRefusedError, ManifestsRefusedError
 ├── PlanEmptyError, PlanRoleRefusedError, AcceleratorsUnknownError
 ├── PlanStateError, PlanStaleError, PlanExpiredError, PlanBlockedError
 ├── OwnPlanError, PoolBusyError, RollbackTooLateError
 ├── LedgerConflictError
+├── ArtefactRefusedError, ArtefactUnusableError, ArtefactInUseError
 └── RouterTokenError, StaticEngineRefusedError
 """
 
@@ -62,6 +64,45 @@ class EngineArgumentsRefusedError(DomainError):
     title = _("Engine argument is not known")
     message = _("{detail}")
     hint = _("Remove or correct the argument.")
+
+
+class ContainersRefusedError(DomainError):
+    code = "containers-refused"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("Settings of containers are not allowed")
+    message = _("The settings were refused at {pointer}: {detail}")
+    hint = _("Correct the value; docs/kubernetes.md lists the fields.")
+
+
+class ManifestsRefusedError(DomainError):
+    code = "manifests-refused"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("The format cannot express the pool")
+    message = _("Pool {pool} cannot be written as {renderer} because of {pointer}: {detail}")
+    hint = _("Change what is named, or choose another format: {allowed}.")
+
+
+class ArtefactRefusedError(DomainError):
+    code = "artefact-refused"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("Source of model files is not allowed")
+    message = _("{field} of artefact {artefact} cannot be {value}.")
+    hint = _("Allowed there: {allowed}.")
+
+
+class ArtefactUnusableError(DomainError):
+    code = "artefact-unusable"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("Artefact does not fit the pool")
+    message = _("Artefact {artefact} cannot be used in pool {pool}: {detail}")
+    hint = _("Choose an active artefact of the pool's model.")
+
+
+class ArtefactInUseError(DomainError):
+    code = "artefact-in-use"
+    title = _("Artefact is in use")
+    message = _("Artefact {artefact} is used by: {pools}.")
+    hint = _("Give these pools another artefact, or none.")
 
 
 class PlanEmptyError(DomainError):

@@ -32,8 +32,8 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     Role.APPROVER: (*_FLEET_VIEW, "serving.approve_*", "serving.reject_*"),
     Role.ROUTER_ENGINEER: (
         *_FLEET_VIEW, "serving.*_pool", "serving.*_pooldocument", "serving.*_router",
-        "serving.*_routerpush", "serving.*_endpoint", "serving.*_model", "routing.*",
-        "planning.*",
+        "serving.*_routerpush", "serving.*_endpoint", "serving.*_model", "serving.*_modelartefact",
+        "routing.*", "planning.*",
     ),
     Role.TENANT_ADMIN: (
         *_TENANT_VIEW, "tenancy.*", "!tenancy.*_organisation", "tenancy.view_organisation",

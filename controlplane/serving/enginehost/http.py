@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
+from controlplane.serving.enginehost.folders import FolderPathError, FolderWatch
 from controlplane.serving.enginehost.spec import SpecError, checked_name, parse_spec
 from controlplane.serving.enginehost.supervisor import FencedError, HostFullError, Supervisor
 
@@ -35,6 +36,7 @@ class EngineHostServer(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], supervisor: Supervisor, token: str) -> None:
         super().__init__(address, EngineHostHandler)
         self.supervisor, self.token = supervisor, token
+        self.folders = FolderWatch()
 
 
 class EngineHostHandler(BaseHTTPRequestHandler):
@@ -49,7 +51,7 @@ class EngineHostHandler(BaseHTTPRequestHandler):
         self._answer(self._get)
 
     def do_PUT(self) -> None:
-        """`/engines/{name}`: start or replace."""
+        """`/engines/{name}`: start or replace; `/folders`: count a folder of model files."""
         self._answer(self._put)
 
     def do_DELETE(self) -> None:
@@ -111,6 +113,8 @@ class EngineHostHandler(BaseHTTPRequestHandler):
         return HTTPStatus.OK, seen
 
     def _put(self) -> tuple[HTTPStatus, Any]:
+        if urlsplit(self.path).path == "/folders":
+            return self._folder()
         name, _ = self._engine()
         try:
             spec = parse_spec(self._body())
@@ -123,6 +127,16 @@ class EngineHostHandler(BaseHTTPRequestHandler):
             raise RefusedError(HTTPStatus.CONFLICT, "fenced", str(error)) from error
         except HostFullError as error:
             raise RefusedError(HTTPStatus.CONFLICT, "host-full", str(error)) from error
+
+    def _folder(self) -> tuple[HTTPStatus, Any]:
+        body = self._body()
+        path = body.get("path") if isinstance(body, dict) else None
+        try:
+            return HTTPStatus.ACCEPTED, self.server.folders.look(path)
+        except FolderPathError as error:
+            raise RefusedError(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "folder-refused", str(error)
+            ) from error
 
     def _delete(self) -> tuple[HTTPStatus, Any]:
         name, _ = self._engine()

@@ -60,7 +60,7 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=controlplane.common.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
-                ('state', models.CharField(choices=[('unknown', 'unknown'), ('missing', 'missing'), ('fetching', 'being fetched'), ('checking', 'being checked'), ('present', 'present'), ('wrong', 'other files')], default='unknown', max_length=16, verbose_name='state')),
+                ('state', models.CharField(choices=[('unknown', 'unknown'), ('missing', 'not there'), ('fetching', 'being fetched'), ('checking', 'being checked'), ('present', 'present'), ('wrong', 'other files')], default='unknown', max_length=16, verbose_name='state')),
                 ('size_bytes', models.BigIntegerField(blank=True, null=True, verbose_name='size seen')),
                 ('sha256', models.CharField(blank=True, max_length=64, verbose_name='SHA-256 seen')),
                 ('read_bytes_per_second', models.BigIntegerField(blank=True, null=True, verbose_name='reading speed')),

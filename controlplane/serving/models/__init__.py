@@ -8,8 +8,8 @@ from controlplane.serving.models.plan import Approval, ChangePlan, Wave
 from controlplane.serving.models.router import PoolDocument, Router, RouterPush
 
 __all__ = [
-    "ArtefactPresence",
     "Approval",
+    "ArtefactPresence",
     "AssignedAccelerator",
     "ChangePlan",
     "Endpoint",

@@ -77,7 +77,7 @@ class ArtefactPresence(TimestampedModel):
 
     class State(models.TextChoices):
         UNKNOWN = "unknown", _("unknown")
-        MISSING = "missing", _("missing")
+        MISSING = "missing", _("not there")
         FETCHING = "fetching", _("being fetched")
         CHECKING = "checking", _("being checked")
         PRESENT = "present", _("present")

@@ -1,5 +1,11 @@
 """Everything that can be done to models, pools, plans, engines, documents and routers."""
 
+from controlplane.serving.services.artefacts import (
+    change_artefact,
+    create_artefact,
+    retire_artefact,
+    set_pool_artefact,
+)
 from controlplane.serving.services.catalogue import (
     create_model,
     create_pool,
@@ -43,10 +49,12 @@ __all__ = [
     "apply_plan",
     "approve_plan",
     "cancel_plan",
+    "change_artefact",
     "change_gateway_rules",
     "change_policy",
     "change_rollout",
     "change_slo",
+    "create_artefact",
     "create_model",
     "create_pool",
     "draft_plan",
@@ -64,8 +72,10 @@ __all__ = [
     "reject_plan",
     "reset_pool_knowledge",
     "resume_plan",
+    "retire_artefact",
     "rollback_plan",
     "run_knowledge_reset",
+    "set_pool_artefact",
     "set_router_enabled",
     "workload_logs",
 ]

@@ -1,8 +1,9 @@
 """The steps of a wave. Each finds out what is true and may run any number of times: a worker that
 dies anywhere leaves rows from which the next run goes on.
 
-drain → switch → start → ready → add → observe → done. A rollback runs the same steps with the roles
-swapped and without the soak time.
+(prefetch →) drain → switch → start → ready → add → observe → done. Only a pool that names the files
+of its model has the first one. A rollback runs the same steps with the roles swapped, without the
+first one and without the soak time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from controlplane.serving import plans, traffic
 from controlplane.serving.engines.base import EngineArgumentError
 from controlplane.serving.errors import LedgerConflictError
 from controlplane.serving.models import (
+    ArtefactPresence,
     ChangePlan,
     Endpoint,
     Pool,
@@ -27,11 +29,12 @@ from controlplane.serving.models import (
     Workload,
 )
 from controlplane.serving.renderers.base import RenderRefusedError
-from controlplane.serving.services import guards, ledger, routers, workloads
+from controlplane.serving.services import artefacts, guards, ledger, routers, workloads
 from controlplane.serving.targets.base import SeenEngine
 
 State = Endpoint.State
 Step = Wave.Step
+Presence = ArtefactPresence.State
 
 
 @dataclass(slots=True)
@@ -74,6 +77,37 @@ class Run:
 
 class TrippedError(Exception):
     """The wave cannot go on; the sentence says which number or answer stopped it."""
+
+
+def first_step(run: Run) -> str:
+    """Files are brought before anything stops serving; backwards they are there already."""
+    brings = run.pool.artefact_id is not None and any(item.to_role for item in run.items)
+    return Step.PREFETCH if brings and not run.wave.backwards else Step.DRAIN
+
+
+def _prefetch(run: Run) -> bool:
+    """(0) The model's files are on the wave's nodes, and they are the stated ones."""
+    seconds = run.plan.prefetch_seconds
+    rows = artefacts.bring_files(run.pool, run.items, seconds=seconds)
+    wrong = [row for row in rows if row.state == Presence.WRONG]
+    if wrong:
+        row = wrong[0]
+        raise TrippedError(
+            f"Files of {row.artefact.slug} on {row.node.hostname} are not the stated ones: SHA-256 "
+            f"{row.sha256}, stated {row.artefact.sha256}."
+        )
+    missing = [row for row in rows if row.state != Presence.PRESENT]
+    if not missing:
+        return move(run, Step.DRAIN, files={row.node.hostname: row.sha256 for row in rows})
+    row = missing[0]
+    words = f"{Presence(row.state).value}{f': {row.detail}' if row.detail else '.'}"
+    if run.is_over(seconds):
+        raise TrippedError(
+            f"Files of {row.artefact.slug} were not on {row.node.hostname} after {seconds:g} s; "
+            f"{words}"
+        )
+    tell(run, waits_for=f"Files of {row.artefact.slug} on {row.node.hostname}: {words}")
+    return False
 
 
 def _drain(run: Run) -> bool:
@@ -228,6 +262,7 @@ def _observe(run: Run) -> bool:
 
 
 STEPS: dict[str, Callable[[Run], bool]] = {
+    Step.PREFETCH: _prefetch,
     Step.DRAIN: _drain,
     Step.SWITCH: _switch,
     Step.START: _start,

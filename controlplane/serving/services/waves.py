@@ -11,7 +11,7 @@ from controlplane.operations import outbox
 from controlplane.serving.models import ChangePlan, Endpoint, Pool, Wave
 from controlplane.serving.services import routers
 from controlplane.serving.services.decisions import begin_rollback
-from controlplane.serving.services.steps import STEPS, Run, TrippedError, tell
+from controlplane.serving.services.steps import STEPS, Run, TrippedError, first_step, tell
 from controlplane.serving.targets.base import SeenEngine
 
 State = Endpoint.State
@@ -61,7 +61,7 @@ def _begin(run: Run) -> bool:
     wave.detail = {**wave.detail, "before": routers.traffic_of(run.pool)}
     taken = Wave.objects.filter(pk=wave.pk, state=Wave.State.PENDING).update(
         state=Wave.State.RUNNING,
-        step=Step.DRAIN,
+        step=first_step(run),
         started_at=wave.started_at or run.now,
         step_started_at=run.now,
         detail=wave.detail,

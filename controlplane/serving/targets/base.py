@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from controlplane.serving.artefacts import Sight
 from controlplane.serving.conditions import Status
 
 SeenState = Literal["absent", "starting", "running", "ending", "exited", "failed", "unknown"]
@@ -84,6 +85,44 @@ class SeenEngine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WantedFiles:
+    """Files of a model as they should be on a node."""
+
+    artefact: str
+    """Short name; with the node's it names the work."""
+    node: str
+    hostname: str
+    cluster: str = ""
+    """Id of the cluster that the node belongs to."""
+    namespace: str = ""
+    kind: str
+    """pvc, node-path, oci or s3."""
+    uri: str
+    endpoint: str = ""
+    folder: str = ""
+    """Absolute folder on the node; empty where there is none."""
+    sha256: str = ""
+    """Empty: nobody stated it."""
+    image: str = ""
+    """Image whose Python counts and copies, for a target that runs containers."""
+    secret: str = ""
+    """Name of the secret with the keys of an object store; empty: it asks for none."""
+    seconds: float = 7200.0
+    """Longest time for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenFiles:
+    """Files of a model as a target saw them."""
+
+    sight: Sight
+    size_bytes: int | None = None
+    sha256: str = ""
+    read_bytes_per_second: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """What a target can do; a plan shows the rest before approval."""
 
@@ -91,6 +130,10 @@ class Capabilities:
     sentence: str
     restarts_engines: bool = False
     """An engine that ended is started again by the place itself."""
+    fetches: frozenset[str] = frozenset()
+    """Kinds of sources that `prefetch` brings to a node."""
+    checks: frozenset[str] = frozenset()
+    """Kinds of sources whose files `prefetch` counts where they are."""
 
     def limits(self, workload: str) -> list[str]:
         """Sentences about what the target cannot do for a workload."""
@@ -121,6 +164,14 @@ class Target(Protocol):
         """Last bytes of its output, or a sentence when the target has none.
 
         Raises TargetUnavailableError or TargetRefusedError.
+        """
+
+    def prefetch(self, files: Sequence[WantedFiles]) -> dict[str, SeenFiles]:
+        """Bring files to nodes and count them; what is seen so far, by `node`.
+
+        Returns within seconds, and is called again until all is there. The same files a second time
+        start nothing new. Only for kinds that the capabilities name. Raises TargetUnavailableError
+        or TargetRefusedError.
         """
 
     def capabilities(self) -> Capabilities:

@@ -10,10 +10,12 @@ from controlplane.serving import outward
 from controlplane.serving.targets.base import (
     Capabilities,
     SeenEngine,
+    SeenFiles,
     Target,
     TargetRefusedError,
     TargetUnavailableError,
     WantedEngine,
+    WantedFiles,
 )
 
 TIMEOUT = httpx.Timeout(10.0, connect=2.0)
@@ -58,10 +60,26 @@ class Local:
         except KeyError:
             return ""
 
+    def prefetch(self, files: Sequence[WantedFiles]) -> dict[str, SeenFiles]:
+        """The engine host counts the folder where it is; one answer holds for every node."""
+        seen = {}
+        for wanted in files:
+            row = self._ask("PUT", "/folders", json={"path": wanted.folder}).json()
+            seen[wanted.node] = SeenFiles(
+                sight=row["sight"],
+                size_bytes=row["size_bytes"],
+                sha256=row["sha256"],
+                read_bytes_per_second=row["read_bytes_per_second"],
+                detail=row["detail"],
+            )
+        return seen
+
     def capabilities(self) -> Capabilities:
-        """Everything that engines on this machine need."""
+        """Everything that engines on this machine need; files have to be here already."""
         return Capabilities(
-            starts_engines=True, sentence="Engines run as processes of this machine."
+            starts_engines=True,
+            sentence="Engines run as processes of this machine.",
+            checks=frozenset({"node-path"}),
         )
 
     def _ask(self, method: str, path: str, **arguments: Any) -> httpx.Response:

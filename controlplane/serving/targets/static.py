@@ -7,7 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 
 from controlplane.serving import outward
-from controlplane.serving.targets.base import Capabilities, SeenEngine, Target, WantedEngine
+from controlplane.serving.targets.base import (
+    Capabilities,
+    SeenEngine,
+    SeenFiles,
+    Target,
+    WantedEngine,
+    WantedFiles,
+)
 
 TIMEOUT = httpx.Timeout(3.0, connect=1.0)
 AT_ONCE = 8
@@ -36,6 +43,10 @@ class Static:
     def logs(self, engine: WantedEngine, *, size: int) -> str:
         """A sentence, because its output is elsewhere."""
         return "This engine is run by somebody else; its output is kept there."
+
+    def prefetch(self, files: Sequence[WantedFiles]) -> dict[str, SeenFiles]:
+        """Nothing: whoever runs the engines has their files, too."""
+        return {}
 
     def capabilities(self) -> Capabilities:
         """Says that roles are changed by whoever runs the engine."""

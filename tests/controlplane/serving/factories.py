@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 from controlplane.serving import services
-from controlplane.serving.models import ChangePlan, Model, Pool
+from controlplane.serving.models import ChangePlan, Model, ModelArtefact, Pool
 from controlplane.serving.plans import items_of
 from controlplane.serving.services import PlanInput
 from controlplane.serving.services.ledger import switch_roles
@@ -61,6 +61,17 @@ def make_pool(**overrides: Any) -> Pool:
     }  # fmt: skip
     model = overrides.pop("model", None) or make_serving_model()
     return services.create_pool(actor=None, model=model, **defaults | overrides)
+
+
+def make_artefact(**overrides: Any) -> ModelArtefact:
+    """Files of the usual model in a folder of nodes."""
+    defaults = {
+        "slug": f"granite-files-{next(_numbers)}", "kind": "node-path",
+        "uri": "/srv/models/granite", "actor": make_olga(),
+    }  # fmt: skip
+    values = defaults | overrides
+    values.setdefault("model", Model.objects.first() or make_serving_model())
+    return services.create_artefact(**values)
 
 
 def make_approver() -> User:

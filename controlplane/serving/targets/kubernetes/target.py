@@ -13,16 +13,19 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import httpx
+from django.utils import timezone
 
 from controlplane.serving import outward
 from controlplane.serving.targets.base import (
     Capabilities,
     SeenCondition,
     SeenEngine,
+    SeenFiles,
     TargetRefusedError,
     WantedEngine,
+    WantedFiles,
 )
-from controlplane.serving.targets.kubernetes import stamping
+from controlplane.serving.targets.kubernetes import prefetching, stamping
 from controlplane.serving.targets.kubernetes.pods import CONTAINER, NODE_LOST, look
 from controlplane.serving.targets.kubernetes.reaching import reached
 from controlplane.serving.targets.kubernetes.seeing import Sight, see
@@ -126,12 +129,28 @@ class Kubernetes:
             except ClusterRefusedError as error:
                 return f"The cluster has no output of it: {error.message}"
 
+    def prefetch(self, files: Sequence[WantedFiles]) -> dict[str, SeenFiles]:
+        """One Job for each node; see `prefetching`."""
+        by_cluster: dict[str, list[WantedFiles]] = defaultdict(list)
+        for wanted in files:
+            by_cluster[wanted.cluster].append(wanted)
+        found: dict[str, SeenFiles] = {}
+        for cluster, all_wanted in sorted(by_cluster.items()):
+            with reached(cluster) as client:
+                now = timezone.now()
+                found |= {
+                    wanted.node: prefetching.bring(client, wanted, now=now) for wanted in all_wanted
+                }
+        return found
+
     def capabilities(self) -> Capabilities:
         """Clusters start and restart engines themselves."""
         return Capabilities(
             starts_engines=True,
             sentence="Engines run as Pods of a cluster.",
             restarts_engines=True,
+            fetches=prefetching.FETCHED,
+            checks=prefetching.KINDS,
         )
 
 

@@ -1,0 +1,238 @@
+"""What the chart renders, started word for word: paths, ports and rights as in a pod."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.compose import prepare
+from tests.deploy.containers.dockerfiles import lay_out, run_steps
+from tests.deploy.helm.chart import NAMESPACE, component, container, template
+from tests.deploy.running import stores
+from tests.deploy.running.from_chart import Kubelet
+from tests.deploy.running.pods import Container, Pod, Site, site, until
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.xdist_group("pods"),
+    pytest.mark.usefixtures("embedded_servers"),
+]
+ROUTER = "consort-router-0"
+ROUTER_HOST = f"{ROUTER}.consort-router.{NAMESPACE}.svc"
+HOST = "consort.example"
+CHANGES = (
+    "router.replicas=1,web.processes=1,worker.concurrency=2,secrets.authorities.secret=authorities"
+)
+SERVING = ("web", "worker", "beat")
+Manifest = dict[str, Any]
+
+
+@dataclass
+class Release:
+    """The running parts of one release, and its database."""
+
+    site: Site
+    database: str
+    templates: dict[str, Manifest]
+    containers: dict[str, Container]
+    pods: dict[str, Pod] = field(default_factory=dict)
+
+    def start(self, part: str) -> Pod:
+        """Start a part, or start it again with the volumes that it had."""
+        life = sum(pod.name.startswith(f"{part}-") for pod in self.site.pods)
+        self.pods[part] = self.site.start(f"{part}-{life}", self.containers[part])
+        return self.pods[part]
+
+    def probe(self, part: str, which: str) -> bool:
+        """What the kubelet would find."""
+        probe = container(self.templates[part])[which]
+        if "exec" in probe:
+            return self.pods[part].execute(*probe["exec"]["command"]).returncode == 0
+        asked = probe["httpGet"]
+        ports = {
+            one["name"]: one["containerPort"] for one in container(self.templates[part])["ports"]
+        }
+        url = f"{asked.get('scheme', 'HTTP').lower()}://127.0.0.1:{ports[asked['port']]}{asked['path']}"
+        headers = {one["name"]: one["value"] for one in asked.get("httpHeaders", ())}
+        return 200 <= self.site.get(url, **headers) < 400
+
+    def waits_for(self, part: str, which: str, *, seconds: float = 60) -> None:
+        """Until the probe finds what it looks for."""
+        pod = self.pods[part]
+
+        def holds() -> bool:
+            assert pod.process.poll() is None, pod.log()
+            return self.probe(part, which)
+
+        until(holds, seconds=seconds, what=lambda: f"{which} of {pod.log()}")
+
+    def value(self, query: str) -> Any:
+        """First value of the first row in the database."""
+        with stores.connection(self.database) as row:
+            found = row.execute(query.encode()).fetchone()
+        return found and found[0]
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory, embedded_servers: None) -> Iterator[Release]:
+    """Tables made by the hook, then every part but the live worker."""
+    folder = tmp_path_factory.mktemp("pods")
+    user = stores.sockets().stat().st_uid
+    done = template("least", "--set", CHANGES)
+    assert done.returncode == 0, done.stderr
+    manifests = [one for one in yaml.safe_load_all(done.stdout) if one]
+    workloads = {
+        component(one): one
+        for one in manifests
+        if one["kind"] in {"Deployment", "StatefulSet", "Job"}
+    }
+    names = [HOST, "valkey", ROUTER_HOST, f"consort-router.{NAMESPACE}.svc"]
+    with (
+        stores.database() as database,
+        site(folder / "roots", user=user, hosts=names) as opened,
+        stores.cache_and_broker(opened, "--bind", "127.0.0.1", "--port", "6379"),
+    ):
+        kubelet = Kubelet(
+            folder / "volumes", user=user, trees=_trees(folder), manifests=manifests,
+            secrets=_secrets(folder, database),
+        )  # fmt: skip
+        templates = {part: one["spec"]["template"] for part, one in workloads.items()}
+        containers = {
+            part: kubelet.container(
+                templates[part],
+                ROUTER if part == "router" else part,
+                claims=workloads[part]["spec"].get("volumeClaimTemplates", ()),
+            )
+            for part in ("upgrade", *SERVING, "router")
+        }
+        release = Release(opened, database, templates, containers)
+        upgrade = release.start("upgrade")
+        assert upgrade.process.wait(timeout=240) == 0, upgrade.log()
+        for part in ("router", *SERVING):
+            release.start(part)
+        yield release
+
+
+def _trees(folder: Path) -> dict[str, Path]:
+    found = {name: lay_out(name, folder / "trees" / name) for name in ("control-plane", "router")}
+    run_steps("control-plane", found["control-plane"])
+    return found
+
+
+def _secrets(folder: Path, database: str) -> dict[str, dict[str, str]]:
+    """Of whoever installs: stores, tokens, a certificate that the worker believes."""
+    certificate = folder / "certificate"
+    certificate.mkdir()
+    prepare.certificate(certificate, ROUTER_HOST)
+    files = {file.name: file.read_text() for file in certificate.iterdir()}
+    return {
+        "consort-secrets": {
+            "secret-key": secrets.token_hex(32),
+            "token-pepper": secrets.token_hex(32),
+            "database-url": stores.address_of(database),
+            "broker-url": "redis://valkey:6379/0",
+            "cache-url": "redis://valkey:6379/1",
+        },
+        "consort-router-tokens": {ROUTER: secrets.token_hex(32)},
+        "consort-router-tls": {"tls.crt": files["router.crt"], "tls.key": files["router.key"]},
+        "authorities": {"ca.crt": files["router.crt"]},
+    }
+
+
+@pytest.mark.parametrize("part", SERVING)
+@pytest.mark.parametrize("which", ["startupProbe", "readinessProbe", "livenessProbe"])
+def test_a_part_becomes_ready_as_its_probes_see_it(release: Release, part: str, which: str) -> None:
+    release.waits_for(part, which)
+
+
+def test_a_router_lives_and_is_ready_only_with_a_document(release: Release) -> None:
+    release.waits_for("router", "startupProbe")
+    release.waits_for("router", "livenessProbe")
+
+    assert not release.probe("router", "readinessProbe")
+
+
+def test_the_hook_made_tables_and_registered_the_router(release: Release) -> None:
+    found = release.value("SELECT admin_url || ' ' || token_reference FROM serving_router")
+
+    assert found == f"https://{ROUTER_HOST}:8081 file:/run/consort/router-tokens/{ROUTER}"
+
+
+def test_beat_broker_worker_and_router_work_together_over_tls(release: Release) -> None:
+    """Beat sends, the worker takes, believes the certificate, and the router takes the token."""
+
+    def heard() -> Any:
+        return release.value("SELECT heard_at FROM serving_router")
+
+    def state() -> str:
+        failure = release.value("SELECT failure FROM serving_router")
+        return f"{failure}; {release.pods['worker'].log()}"
+
+    until(heard, seconds=60, what=state)
+
+    assert release.value("SELECT failure FROM serving_router") == ""
+
+
+def test_the_first_person_is_made_inside_the_pod(release: Release) -> None:
+    release.waits_for("web", "readinessProbe")
+    command = ("python", "manage.py", "create_person", "olga", "--role", "platform-admin")
+
+    made = release.pods["web"].execute(*command)
+
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.split()[0] == "olga"
+    assert release.value("SELECT roles FROM tenancy_user") == ["platform-admin"]
+
+
+def test_the_console_and_its_files_are_served(release: Release) -> None:
+    release.waits_for("web", "readinessProbe")
+    page = "http://127.0.0.1:8000/"
+
+    assert release.site.get(f"{page}login", Host=HOST) == 200
+    assert release.site.get(f"{page}login", Host="elsewhere.example") == 400
+    (sheet, *_) = sorted(Path("controlplane/console/assets").rglob("*.css"))
+    path = sheet.relative_to("controlplane/console/assets")
+    assert release.site.get(f"{page}static/{path}", Host=HOST) == 200
+
+
+@pytest.mark.parametrize("part", [*SERVING, "router"])
+def test_no_process_has_a_right_or_a_place_to_write_beyond_its_own(
+    release: Release, part: str
+) -> None:
+    pod = release.pods[part]
+    release.waits_for(part, "startupProbe")
+
+    assert pod.status("Uid").split()[0] != "0"
+    assert (pod.status("CapEff"), pod.status("NoNewPrivs")) == ("0" * 16, "1")
+    for folder in ("/", "/opt/consort", "/opt/venv", "/etc", "/run/consort", "/usr"):
+        refused = pod.execute("touch", f"{folder}/x")
+        assert "Read-only file system" in refused.stderr, folder
+    own = ("/tmp/x", "/var/lib/consort/x")  # noqa: S108 - of the pod
+    assert pod.execute("touch", *own).returncode == 0
+
+
+def test_a_router_holds_its_own_token_and_no_other_secret(release: Release) -> None:
+    release.waits_for("router", "startupProbe")
+    listed = release.pods["router"].execute("ls", "/run/consort")
+
+    assert listed.stdout.split() == ["tls", "token"]
+
+
+def test_every_part_ends_when_it_is_asked_to_and_starts_on_what_it_left(release: Release) -> None:
+    for part in (*SERVING, "router"):
+        release.waits_for(part, "startupProbe")
+    said = {part: len(release.pods[part].output.read_text()) for part in (*SERVING, "router")}
+
+    codes = {part: release.pods[part].end(60) for part in said}
+
+    assert codes == dict.fromkeys(codes, 0)
+    for part, length in said.items():
+        assert "Traceback" not in release.pods[part].output.read_text()[length:]
+    for part in said:
+        release.start(part)
+    for part in said:
+        release.waits_for(part, "startupProbe")
