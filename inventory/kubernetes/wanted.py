@@ -7,6 +7,10 @@ theirs, in the versions named.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from inventory.kubernetes.sentences import gettext_noop
+
+_ = gettext_noop
+
 Kind = tuple[str, str]
 """apiVersion and kind."""
 
@@ -17,6 +21,8 @@ class Wanted:
 
     api_version: str
     kind: str
+    use: str
+    """What it is for; pages translate it by its text."""
     brings: str
     """What to install, by its own name; empty: Kubernetes itself from the version in `since`."""
     since: str = ""
@@ -34,25 +40,46 @@ _INFERENCE = "Gateway API Inference Extension 1.6.0"
 _LWS = "LeaderWorkerSet 0.10.0"
 _ROUTER = "llm-d Router"
 
+_ENGINES = _("every engine")
+_DEVICES = _("devices by name instead of by number")
+
 WANTED = (
-    Wanted("v1", "Node", "", needed=True),
-    Wanted("v1", "Pod", "", needed=True),
-    Wanted("v1", "Service", "", needed=True),
-    Wanted("apps/v1", "Deployment", "", needed=True),
-    Wanted("discovery.k8s.io/v1", "EndpointSlice", "", since="1.21", needed=True),
-    Wanted("policy/v1", "PodDisruptionBudget", "", since="1.21"),
-    Wanted("resource.k8s.io/v1", "ResourceSlice", "", since="1.34"),
-    Wanted("resource.k8s.io/v1", "ResourceClaimTemplate", "", since="1.34"),
-    Wanted("gateway.networking.k8s.io/v1", "HTTPRoute", _GATEWAY),
-    Wanted("inference.networking.k8s.io/v1", "InferencePool", _INFERENCE),
-    Wanted("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", _LWS),
-    Wanted("disaggregatedset.x-k8s.io/v1", "DisaggregatedSet", _LWS),
-    Wanted("serving.kserve.io/v1alpha2", "LLMInferenceService", "KServe"),
-    Wanted("llm-d.ai/v1alpha2", "InferenceObjective", _ROUTER),
-    Wanted("llm-d.ai/v1alpha2", "InferenceModelRewrite", _ROUTER),
-    Wanted("autoscaling/v2", "HorizontalPodAutoscaler", "", since="1.23"),
-    Wanted("keda.sh/v1alpha1", "ScaledObject", "KEDA"),
-)
+    Wanted("v1", "Node", _ENGINES, "", needed=True),
+    Wanted("v1", "Pod", _ENGINES, "", needed=True),
+    Wanted("v1", "Service", _ENGINES, "", needed=True),
+    Wanted("apps/v1", "Deployment", _ENGINES, "", needed=True),
+    Wanted("discovery.k8s.io/v1", "EndpointSlice", _ENGINES, "", since="1.21", needed=True),
+    Wanted(
+        "policy/v1", "PodDisruptionBudget", _("engines stay when nodes are emptied"), "",
+        since="1.21",
+    ),
+    Wanted("resource.k8s.io/v1", "ResourceSlice", _DEVICES, "", since="1.34"),
+    Wanted("resource.k8s.io/v1", "ResourceClaimTemplate", _DEVICES, "", since="1.34"),
+    Wanted(
+        "gateway.networking.k8s.io/v1", "HTTPRoute", _("a gateway in front of routers"), _GATEWAY
+    ),
+    Wanted(
+        "inference.networking.k8s.io/v1", "InferencePool",
+        _("pools behind a gateway; taking over pools that exist"), _INFERENCE,
+    ),
+    Wanted(
+        "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", _("an engine over several nodes"), _LWS
+    ),
+    Wanted(
+        "disaggregatedset.x-k8s.io/v1", "DisaggregatedSet",
+        _("prefill and decode rolled out as one"), _LWS,
+    ),
+    Wanted("serving.kserve.io/v1alpha2", "LLMInferenceService", _("pools run by KServe"), "KServe"),
+    Wanted("llm-d.ai/v1alpha2", "InferenceObjective", _("priorities of llm-d"), _ROUTER),
+    Wanted("llm-d.ai/v1alpha2", "InferenceModelRewrite", _("other model names of llm-d"), _ROUTER),
+    Wanted(
+        "autoscaling/v2", "HorizontalPodAutoscaler", _("seeing who sets the number of engines"),
+        "", since="1.23",
+    ),
+    Wanted(
+        "keda.sh/v1alpha1", "ScaledObject", _("seeing who sets the number of engines"), "KEDA"
+    ),
+)  # fmt: skip
 
 
 def found(served: Iterable[Kind]) -> list[list[str]]:
