@@ -149,7 +149,7 @@ check: setup ## Format, lint, types, import contracts, migrations, templates, tr
 
 .PHONY: check-deploy
 check-deploy: setup helm image-environments ## Chart, container files and Compose file: lint, golden renders, typed models, what must hold
-	$(BIN)/python -m pytest -q tests/deploy/helm tests/deploy/containers
+	$(BIN)/python -m pytest -q tests/deploy/helm tests/deploy/containers tests/deploy/compose
 
 .PHONY: bench
 bench: setup ## Measure every budget of routing (CPU time; var/bench/routing.json)
