@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.kubernetes.fake.cluster import FakeCluster
+from tests.kubernetes.fake.kinds import kind_of
 from tests.kubernetes.fake.kubelets import PodRun
 from tests.kubernetes.fake.nodes import resource_slice
 
@@ -316,6 +317,39 @@ def test_deleting_a_deployment_ends_its_pods_and_tells_the_test(
     assert cluster.all("apps/v1", "ReplicaSet", namespace) == []
     assert begun == ended
     assert len(begun) == 1
+
+
+def test_a_pod_that_takes_its_time_to_end_stays_until_it_has_ended(
+    cluster: FakeCluster, namespace: str
+) -> None:
+    cluster.engine_for = lambda pod: PodRun(ends_after=30)
+    cluster.create(deployment(namespace))
+    cluster.settle()
+
+    cluster.delete("apps/v1", "Deployment", "engine", namespace)
+    cluster.settle()
+    (ending,) = pods_of(cluster, namespace)
+    cluster.advance(30)
+    cluster.settle()
+
+    assert ending["metadata"]["deletionTimestamp"]
+    assert pods_of(cluster, namespace) == []
+
+
+def test_a_foreground_deletion_ends_after_what_it_owns(
+    cluster: FakeCluster, namespace: str
+) -> None:
+    cluster.create(deployment(namespace))
+    cluster.settle()
+    kind = kind_of("apps/v1", "Deployment")
+
+    cluster.api.delete(kind, namespace, "engine", {"propagationPolicy": "Foreground"})
+    held = cluster.get("apps/v1", "Deployment", "engine", namespace) or {}
+    cluster.settle()
+
+    assert held["metadata"]["finalizers"] == ["foregroundDeletion"]
+    assert cluster.get("apps/v1", "Deployment", "engine", namespace) is None
+    assert pods_of(cluster, namespace) == []
 
 
 def test_devices_by_claim_run_out(cluster: FakeCluster, namespace: str) -> None:

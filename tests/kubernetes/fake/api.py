@@ -23,6 +23,7 @@ NAMESPACE = kind_of("v1", "Namespace")
 SERVICE_ACCOUNT = kind_of("v1", "ServiceAccount")
 CONTROLLER = "kube-controller-manager"
 FOREGROUND = "foregroundDeletion"
+PROTOBUF = b"k8s\x00"
 
 
 @dataclass
@@ -345,6 +346,8 @@ def _wish(item: Object) -> Object:
 
 def parsed(body: bytes) -> Any:
     """JSON or YAML of a request's body. Raises 400."""
+    if body.startswith(PROTOBUF):
+        raise ApiError(415, "the body of the request was in an unknown format: protobuf")
     try:
         return json.loads(body) if body else None
     except ValueError:

@@ -42,12 +42,14 @@ class PodRun:
     `fail`: a waiting reason (CrashLoopBackOff, ImagePullBackOff, ...) or OOMKilled.
     `ready`: whether its probe succeeds; "probe": ask the address itself, as a kubelet does.
     `ready_after`: seconds of the cluster's clock until it can be ready.
+    `ends_after`: seconds of that clock between the wish to end it and its end.
     """
 
     ip: str | None = None
     fail: str | None = None
     ready: bool | Callable[[], bool] | str = True
     ready_after: float = 0.0
+    ends_after: float = 0.0
 
 
 @dataclass
@@ -95,9 +97,17 @@ class Kubelets:
             elif node in self.silent:
                 self._abandon(pod, self.silent[node])
             elif pod["metadata"].get("deletionTimestamp"):
-                self._drop(pod)
+                self._end(pod)
             else:
                 self._sync(pod)
+
+    def _end(self, pod: Object) -> None:
+        """The Pod is on its way out: its containers may take their time."""
+        state = self._running.get(pod["metadata"]["uid"])
+        asked = dt.datetime.fromisoformat(pod["metadata"]["deletionTimestamp"])
+        waited = (self.api.clock.now() - asked).total_seconds()
+        if not state or waited >= state.run.ends_after:
+            self._drop(pod)
 
     def _drop(self, pod: Object) -> None:
         meta = pod["metadata"]

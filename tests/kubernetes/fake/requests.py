@@ -60,8 +60,8 @@ class Answerer:
         plural = request.path.rsplit("/", 1)[1]
         if ("authorization.k8s.io", "v1", plural) not in REVIEWS or plural.endswith("rulesreviews"):
             raise NoPathError
-        body = parsed(request.body)
-        asked = (body.get("spec") or {}).get("resourceAttributes") or {}
+        body = _mapping(parsed(request.body))
+        asked = _mapping(_mapping(body.get("spec")).get("resourceAttributes"))
         allowed = self.rights.may(
             asked.get("verb", ""), asked.get("group", ""), asked.get("resource", "")
         )
@@ -107,7 +107,7 @@ class Answerer:
             return HTTPStatus.CREATED, shown(item, target)
         if request.method == "DELETE":
             match = selected(request)
-            options = parsed(request.body) or {}
+            options = _mapping(parsed(request.body))
             for item in [i for i in self.api.store.all(kind, space) if match(i)]:
                 meta = item["metadata"]
                 self.api.delete(
@@ -138,7 +138,7 @@ class Answerer:
         return HTTPStatus.OK if there else HTTPStatus.CREATED, shown(item, target)
 
     def _delete(self, request: Request, target: Target) -> tuple[int, Any]:
-        options = parsed(request.body) or {}
+        options = _mapping(parsed(request.body))
         if "gracePeriodSeconds" in request.query:
             options["gracePeriodSeconds"] = int(request.query["gracePeriodSeconds"])
         if "propagationPolicy" in request.query:
@@ -230,7 +230,7 @@ class Answerer:
             body = parsed(request.body)
             if request.method == "PATCH":
                 body = patches.patched(scale, body, _content(request))
-            wanted = (body.get("spec") or {}).get("replicas", 0)
+            wanted = _mapping(_mapping(body).get("spec")).get("replicas", 0)
             new = item | {"spec": item["spec"] | {"replicas": wanted}}
             new["metadata"] = item["metadata"] | {
                 "resourceVersion": (body.get("metadata") or {}).get("resourceVersion")
@@ -291,6 +291,13 @@ def _object(request: Request, target: Target) -> Object:
             f"the expected API version ({target.api_version}, {kind.name})",
         )
     return body | {"kind": kind.name, "apiVersion": kind.api_version}
+
+
+def _mapping(value: Any) -> Object:
+    """The object that was sent, or none at all. Raises 400 for anything else."""
+    if value is None or isinstance(value, dict):
+        return value or {}
+    raise ApiError(400, f"json: cannot unmarshal {type(value).__name__} into an object")
 
 
 def _content(request: Request) -> str:

@@ -132,6 +132,12 @@ class _Handler(BaseHTTPRequestHandler):
         except ApiError as error:
             self._note(request, error.status, before)
             self._fail(error)
+        except OSError:
+            raise
+        except Exception as error:
+            # A fault of the fake itself: the caller hears of it, and so does the test's output.
+            self._fail(ApiError(500, f"{type(error).__name__}: {error}"))
+            raise
 
     def _request(self) -> Request:
         length = int(self.headers.get("Content-Length") or 0)
