@@ -29,13 +29,26 @@ class Client:
         given = {name: value for name, value in parameters.items() if value is not None}
         return self._call("GET", path, params=given)
 
+    def text(self, path: str, **parameters: Any) -> str:
+        """The body of a read that is no JSON; parameters that are None are left out."""
+        given = {name: value for name, value in parameters.items() if value is not None}
+        text: str = self._call("GET", path, read=_text, params=given)
+        return text
+
     def post(self, path: str, body: dict[str, Any], *, key: str | None = None) -> Any:
         """The body of the answer; `key` makes a repeated call the same call."""
         headers = {} if key is None else {"Idempotency-Key": key}
         given = {name: value for name, value in body.items() if value is not None}
         return self._call("POST", path, json=given, headers=headers)
 
-    def _call(self, method: str, path: str, **arguments: Any) -> Any:
+    def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        read: Callable[[httpx.Response], Any] | None = None,
+        **arguments: Any,
+    ) -> Any:
         settings = self._settings
         verify = ssl.create_default_context(cafile=settings.ca_file)
         headers = {"Authorization": f"Bearer {settings.token}", **arguments.pop("headers", {})}
@@ -53,7 +66,7 @@ class Client:
                     self._pause(FIRST_PAUSE * 2 ** (attempt - 1))
                     continue
                 if answer.status_code not in RETRIED or attempt == TRIES:
-                    return _body(answer)
+                    return (read or _body)(answer)
                 self._pause(_wait(answer, attempt))
         raise CliError(f"{settings.url} did not answer.", code=SERVER)
 
@@ -64,17 +77,27 @@ def _wait(answer: httpx.Response, attempt: int) -> float:
     return min(seconds, LONGEST_PAUSE)
 
 
+def _text(answer: httpx.Response) -> str:
+    if not answer.is_success:
+        raise _refusal(answer)
+    return answer.text
+
+
 def _body(answer: httpx.Response) -> Any:
-    if answer.is_success:
-        try:
-            return answer.json()
-        except ValueError as error:
-            raise CliError("The server's answer is not JSON.", code=SERVER) from error
+    if not answer.is_success:
+        raise _refusal(answer)
+    try:
+        return answer.json()
+    except ValueError as error:
+        raise CliError("The server's answer is not JSON.", code=SERVER) from error
+
+
+def _refusal(answer: httpx.Response) -> CliError:
     try:
         problem = answer.json()
     except ValueError:
         problem = {}
-    raise CliError(
+    return CliError(
         _sentence(problem) or f"The server answered {answer.status_code}.",
         code=code_of(answer.status_code),
         hint=str(problem.get("hint") or ""),

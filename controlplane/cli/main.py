@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from controlplane.cli import output, settings
-from controlplane.cli.commands import calibrate, plan, race, route, simulate
+from controlplane.cli.commands import calibrate, export, plan, race, route, simulate
 from controlplane.cli.commands.base import Result
 from controlplane.cli.errors import INTERRUPTED, CliError
 
-COMMANDS = (calibrate, plan, race, route, simulate)
+COMMANDS = (calibrate, export, plan, race, route, simulate)
 
 
 def parser() -> argparse.ArgumentParser:

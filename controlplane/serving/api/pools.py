@@ -13,6 +13,7 @@ from controlplane.common.reads import LINKS, OBJECT, Reads
 from controlplane.common.serializers import OptionalReasonInput, ReasonInput, StrictSerializer
 from controlplane.operations.api import OperationOutput
 from controlplane.serving import selectors, services
+from controlplane.serving.api import export
 from controlplane.serving.api.shared import CONDITIONS
 from controlplane.serving.models import Model, Pool
 
@@ -97,6 +98,7 @@ class PoolOutput(serializers.ModelSerializer[Pool]):
             "role_mode": pool.role_mode,
             "engine": pool.engine,
             "engine_arguments": pool.engine_arguments,
+            "containers": pool.containers,
             "policy": {"name": pool.policy, "parameters": pool.policy_parameters},
             "recording": pool.recording,
             "slo": {
@@ -140,6 +142,7 @@ class PoolOutput(serializers.ModelSerializer[Pool]):
             "role_assignments": f"/api/v1/role-assignments?pool={pool.slug}",
             "endpoints": f"/api/v1/endpoints?pool={pool.slug}",
             "documents": f"/api/v1/pool-documents?pool={pool.slug}",
+            "manifests": f"/api/v1/pools/{pool.pk}/manifests",
         }
 
 
@@ -148,6 +151,11 @@ _ADMISSION = (
     "document. Without queue_requests, 1000 wait under the policy consort and none under others."
 )
 
+
+_CONTAINERS = (
+    "How engines run in containers: namespace, images by vendor and so on; docs/kubernetes.md "
+    "lists the fields."
+)
 
 _REWRITES = (
     "Rules, each with `models` (names that are asked for; none is every name) and `targets` "
@@ -183,6 +191,7 @@ class PoolInput(StrictSerializer):
     role_mode = serializers.ChoiceField(choices=Pool.RoleMode.choices)
     engine = serializers.ChoiceField(choices=Pool.Engine.choices, required=False)
     engine_arguments = serializers.DictField(required=False)
+    containers = serializers.DictField(required=False, help_text=_CONTAINERS)
     policy = serializers.ChoiceField(choices=Pool.Policy.choices, required=False)
     policy_parameters = serializers.DictField(required=False)
     recording = serializers.DictField(
@@ -227,6 +236,12 @@ class RolloutInput(ReasonInput):
     )
 
 
+class ContainersInput(ReasonInput):
+    """Other settings of containers as a whole, with the reason."""
+
+    containers = serializers.DictField(help_text=_CONTAINERS)
+
+
 class GatewayRulesInput(ReasonInput):
     """Other objectives and rewrites, with the reason; what is left out stays as it is."""
 
@@ -251,6 +266,16 @@ class PoolViewSet(Reads):
     filterset_class = PoolFilter
     sort_fields = {"slug": "slug", "name": "name", "created_at": "created_at"}
     dry_runs = frozenset({"create"})
+
+    @property
+    def query_parameters(self) -> tuple[str, ...]:
+        """Names that the export reads."""
+        return export.NAMES if self.action == "manifests" else ()
+
+    def get_renderers(self) -> list[Any]:
+        """The export is YAML, also for those who accept nothing else."""
+        further = [export.YamlRenderer()] if self.action == "manifests" else []
+        return [*super().get_renderers(), *further]
 
     def get_queryset(self) -> Any:
         """What the caller may see."""
@@ -313,6 +338,25 @@ class PoolViewSet(Reads):
                 pool_id=pool.pk, changes=changes, reason=reason, actor=request.user
             )
         )
+
+    @extend_schema(request=ContainersInput, responses=PoolOutput)
+    @action(detail=True, methods=["post"])
+    def containers(self, request: ApiRequest, pk: str) -> Response:
+        """Change how engines run in containers; those that run take it with their next change."""
+        pool = self.get_object()
+        body = self.read(ContainersInput)
+        return self.answer(services.change_containers(pool_id=pool.pk, actor=request.user, **body))
+
+    @extend_schema(parameters=export.PARAMETERS, responses={(200, "application/yaml"): str})
+    @action(detail=True, methods=["get"])
+    def manifests(self, request: ApiRequest, pk: str) -> Response:
+        """The pool as objects of a cluster, one YAML document each; nothing is changed."""
+        pool = self.get_object()
+        # The text follows the role ledger, not the row: the row's version says nothing of it.
+        self.found = None
+        question = export.question_of(request.query_params)
+        text = selectors.pool_manifests(pool, question, viewer=request.user)
+        return export.written(request, text)
 
     @extend_schema(request=OptionalReasonInput, responses={202: OperationOutput})
     @action(detail=True, methods=["post"], url_path="reset-knowledge")

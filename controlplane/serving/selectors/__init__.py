@@ -7,6 +7,8 @@ from controlplane.serving.selectors.fleet import (
     pool_state,
     serving_count,
 )
+from controlplane.serving.selectors.manifests import POLICIES as EXPORT_POLICIES
+from controlplane.serving.selectors.manifests import ManifestQuestion, pool_manifests
 from controlplane.serving.selectors.viewers import (
     assignments_for_viewer,
     documents_for_viewer,
@@ -21,6 +23,8 @@ from controlplane.serving.selectors.viewers import (
 )
 
 __all__ = [
+    "EXPORT_POLICIES",
+    "ManifestQuestion",
     "ModelFit",
     "Question",
     "accelerators_of",
@@ -31,6 +35,7 @@ __all__ = [
     "models_for_viewer",
     "open_roles",
     "plans_for_viewer",
+    "pool_manifests",
     "pool_state",
     "pools_for_viewer",
     "pushes_for_viewer",

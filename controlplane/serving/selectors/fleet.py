@@ -59,6 +59,7 @@ def pool_state(pool: Pool, accelerator_ids: Iterable[str]) -> dict[str, Any]:
         "model": str(pool.model_id),
         "engine": pool.engine,
         "engine_arguments": pool.engine_arguments,
+        "containers": pool.containers,
         "ledger": {
             str(row.accelerator_id): [row.assignment.role, str(row.assignment_id)]
             for row in open_roles(pool=pool)

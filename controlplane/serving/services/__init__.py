@@ -29,6 +29,7 @@ from controlplane.serving.services.loop import (
     reconcile_pools,
 )
 from controlplane.serving.services.pool_settings import (
+    change_containers,
     change_gateway_rules,
     change_policy,
     change_rollout,
@@ -50,6 +51,7 @@ __all__ = [
     "approve_plan",
     "cancel_plan",
     "change_artefact",
+    "change_containers",
     "change_gateway_rules",
     "change_policy",
     "change_rollout",

@@ -14,13 +14,16 @@ from controlplane.audit import services as audit
 from controlplane.common import jobs, permissions
 from controlplane.operations import outbox
 from controlplane.serving import documents
+from controlplane.serving.container_settings import read_settings
 from controlplane.serving.errors import (
+    ContainersRefusedError,
     GatewayRulesRefusedError,
     PolicyRefusedError,
     PoolRetiredError,
     SloRefusedError,
 )
 from controlplane.serving.models import Pool
+from controlplane.serving.renderers.base import RenderRefusedError
 from routing.core.document import DocumentError
 
 if TYPE_CHECKING:
@@ -87,13 +90,26 @@ def change_rollout(
     return _change(_ROLLOUT, pool_id, changes, reason=reason, actor=actor)
 
 
+def change_containers(
+    *, pool_id: UUID, containers: Mapping[str, Any], reason: str = "", actor: "User"
+) -> Pool:
+    """Say how engines run in containers; replaced as a whole.
+
+    Engines that run take it with their next change. Raises NotPermittedError, PoolRetiredError or
+    ContainersRefusedError.
+    """
+    changes = {"containers": dict(containers)}
+    return _change(_CONTAINERS, pool_id, changes, reason=reason, actor=actor)
+
+
 def check_settings(pool: Pool) -> None:
     """Raise PolicyRefusedError, SloRefusedError or GatewayRulesRefusedError for what no router
-    would take.
+    would take, and ContainersRefusedError for what no cluster would.
     """
     _check_policy(pool)
     _check_slo(pool)
     _check_gateway_rules(pool)
+    _check_containers(pool)
 
 
 @transaction.atomic
@@ -157,9 +173,21 @@ def _check_gateway_rules(pool: Pool) -> None:
         raise GatewayRulesRefusedError(pointer=error.pointer, detail=error.message) from error
 
 
+def _check_containers(pool: Pool) -> None:
+    """Nothing said is allowed: a pool may run on machines of this installation alone."""
+    if not pool.containers:
+        return
+    try:
+        # The namespace may be the cluster's.
+        read_settings({"namespace": "unsaid", **pool.containers})
+    except RenderRefusedError as error:
+        raise ContainersRefusedError(pointer=error.field, detail=str(error)) from error
+
+
 _POLICY = _Setting("policy", ("policy", "policy_parameters"), _check_policy)
 _SLO = _Setting(
     "slo", ("slo_ttft_p95_seconds", "slo_tpot_p95_seconds", "admission"), _check_changed_slo
 )
 _ROLLOUT = _Setting("rollout", ("canary_seconds", "self_heal"), Pool.full_clean)
+_CONTAINERS = _Setting("containers", ("containers",), _check_containers)
 _GATEWAY_RULES = _Setting("gateway-rules", ("objectives", "rewrites"), _check_gateway_rules)

@@ -8,7 +8,12 @@ from django.core.exceptions import ValidationError
 from controlplane.audit.models import AuditEntry
 from controlplane.common.permissions import NotPermittedError
 from controlplane.serving import services
-from controlplane.serving.errors import GatewayRulesRefusedError, PoolRetiredError, SloRefusedError
+from controlplane.serving.errors import (
+    ContainersRefusedError,
+    GatewayRulesRefusedError,
+    PoolRetiredError,
+    SloRefusedError,
+)
 from controlplane.serving.models import Pool, PoolDocument
 from controlplane.serving.services.publishing import document_of
 from tests.controlplane.serving.factories import make_pool
@@ -214,3 +219,30 @@ def test_the_slo_of_a_retired_pool_and_of_someone_elses_fleet_stays() -> None:
     Pool.objects.update(state=Pool.State.RETIRED)
     with pytest.raises(PoolRetiredError):
         services.change_slo(pool_id=pool.pk, changes={}, actor=make_olga())
+
+
+def test_settings_of_containers_are_replaced_as_a_whole_and_audited() -> None:
+    pool = make_pool(containers={"namespace": "llm", "drain_seconds": 20})
+    wanted = {"namespace": "llm", "images": {"amd": "registry.example/vllm:1"}}
+
+    changed = services.change_containers(pool_id=pool.pk, containers=wanted, actor=make_olga())
+
+    assert changed.containers == wanted
+    entry = AuditEntry.objects.get(action="pool.containers")
+    assert (entry.before["containers"]["drain_seconds"], entry.after) == (
+        20,
+        {"containers": wanted},
+    )
+
+
+@pytest.mark.parametrize("containers", [{"colour": 1}, {"namespace": "Not one"}, {"shm_mib": -1}])
+def test_settings_that_no_cluster_takes_are_refused_and_nothing_changes(
+    containers: dict[str, Any],
+) -> None:
+    pool = make_pool()
+
+    with pytest.raises(ContainersRefusedError, match=r"containers"):
+        services.change_containers(pool_id=pool.pk, containers=containers, actor=make_olga())
+
+    pool.refresh_from_db()
+    assert pool.containers == {}
