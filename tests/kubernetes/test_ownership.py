@@ -60,6 +60,20 @@ def test_a_field_of_another_manager_is_a_conflict_that_names_both() -> None:
     assert '"kubectl-scale"' in cause["message"]
 
 
+def test_conflicts_are_told_in_the_servers_words() -> None:
+    item = apply(None, deployment(replicas=2, paused=True), writer("argo"), force=False)
+
+    with pytest.raises(ApiError) as one:
+        apply(item, deployment(replicas=3), writer("consort"), force=False)
+    with pytest.raises(ApiError) as two:
+        apply(item, deployment(replicas=3, paused=False), writer("consort"), force=False)
+
+    assert one.value.message == 'Apply failed with 1 conflict: conflict with "argo": .spec.replicas'
+    assert two.value.message == (
+        'Apply failed with 2 conflicts: conflicts with "argo":\n- .spec.paused\n- .spec.replicas'
+    )
+
+
 def test_the_same_value_of_two_managers_is_shared_and_stays_until_both_let_go() -> None:
     item = apply(None, deployment(replicas=2), writer("a"), force=False)
     item = apply(item, deployment(replicas=2, paused=True), writer("b"), force=False)

@@ -107,12 +107,16 @@ def field_conflict(conflicts: list[tuple[str, str]]) -> ApiError:
         {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": field}
         for who, field in conflicts
     ]
-    number = f"{len(causes)} conflict{'s' if len(causes) > 1 else ''}"
-    if len({who for who, _ in conflicts}) == 1 and len(causes) > 1:
-        listed = f"conflicts with {conflicts[0][0]}:" + "".join(f"\n- {f}" for _, f in conflicts)
-    else:
-        listed = "\n".join(f"conflict with {who}: {field}" for who, field in conflicts)
-    return ApiError(409, f"Apply failed with {number}: {listed}", details={"causes": causes})
+    if len(conflicts) == 1:
+        [(who, field)] = conflicts
+        message = f"Apply failed with 1 conflict: conflict with {who}: {field}"
+        return ApiError(409, message, details={"causes": causes})
+    lines = []
+    for manager in sorted({who for who, _ in conflicts}):
+        lines.append(f"conflicts with {manager}:")
+        lines += [f"- {field}" for who, field in conflicts if who == manager]
+    message = f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
+    return ApiError(409, message, details={"causes": causes})
 
 
 def expired(message: str) -> ApiError:

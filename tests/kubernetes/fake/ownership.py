@@ -118,9 +118,8 @@ def _conflicts(entries: Any, disputed: dict[Any, set[Path]]) -> list[tuple[str, 
         who = f'"{manager}"'
         if subresource:
             who += f' with subresource "{subresource}"'
-        who += f" using {entries[key][0]['apiVersion']}"
         if operation == "Update":
-            who += f" at {entries[key][0]['time']}"
+            who += f" using {entries[key][0]['apiVersion']} at {entries[key][0]['time']}"
         found.extend((who, shown(path)) for path in sorted(paths))
     return found
 
