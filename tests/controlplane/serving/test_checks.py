@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from controlplane.serving.checks import assignments, contracts, engine, floor, memory
+from controlplane.serving.checks import assignments, cluster, contracts, engine, floor, memory
 from controlplane.serving.checks.base import blocking, check_name, run_checks
 from controlplane.serving.models import ChangePlan
 from inventory.models import Accelerator
+from tests.controlplane.serving.clusters import make_container_pool
 from tests.controlplane.serving.factories import (
     accelerators_of,
     make_accelerator_model,
@@ -21,6 +22,7 @@ from tests.controlplane.serving.factories import (
     make_serving_model,
 )
 from tests.controlplane.serving.rows import make_workload
+from tests.inventory.factories import make_cluster
 
 pytestmark = pytest.mark.django_db
 
@@ -237,3 +239,55 @@ def test_an_engine_over_more_accelerators_than_it_is_started_on_blocks() -> None
 
     assert result.verdict == "block"
     assert "over 4 accelerators" in result.sentence
+
+
+def on_kubernetes(**facts: Any) -> ChangePlan:
+    row = make_cluster(kind="kubernetes", slug="kr1", **facts)
+    return make_draft(make_container_pool(), make_fleet_node(cluster=row))
+
+
+def test_a_plan_without_kubernetes_passes() -> None:
+    result = cluster.check(make_draft(make_pool(), make_fleet_node()))
+
+    assert (result.verdict, result.numbers) == ("pass", {"clusters": {}})
+
+
+def test_a_pool_that_says_too_little_of_containers_blocks_with_the_field() -> None:
+    node = make_fleet_node(cluster=make_cluster(kind="kubernetes"))
+
+    result = cluster.check(make_draft(make_pool(), node))
+
+    assert result.verdict == "block"
+    assert "containers.images.amd" in result.sentence
+
+
+def test_a_cluster_that_nobody_tested_warns() -> None:
+    result = cluster.check(on_kubernetes(kinds=None))
+
+    assert result.verdict == "warn"
+    assert "kr1" in result.sentence
+
+
+def test_a_kind_that_is_missing_blocks_with_what_brings_it() -> None:
+    result = cluster.check(on_kubernetes(kinds=[["v1", "Pod"]]))
+
+    assert result.verdict == "block"
+    assert result.sentence == "Cluster kr1 has no Deployment. It comes with: apps/v1."
+
+
+def test_rights_that_serving_needs_block_and_others_do_not() -> None:
+    kinds = [["apps/v1", "Deployment"]]
+    blocked = on_kubernetes(kinds=kinds, missing_rights=["patch deployments.apps in llm"])
+
+    result = cluster.check(blocked)
+
+    assert result.verdict == "block"
+    assert "patch deployments.apps in llm" in result.sentence
+
+
+def test_a_cluster_that_can_all_that_is_needed_passes() -> None:
+    kinds = [["apps/v1", "Deployment"]]
+
+    result = cluster.check(on_kubernetes(kinds=kinds, missing_rights=["list nodes"]))
+
+    assert (result.verdict, result.numbers) == ("pass", {"clusters": {"kr1": 1}})

@@ -2,8 +2,17 @@
 
 import pytest
 
-from controlplane.serving.deployments import desired_spec, engine_request, workload_name
+from controlplane.serving.deployments import (
+    desired_spec,
+    engine_name,
+    engine_request,
+    workload_name,
+)
+from controlplane.serving.renderers.base import RenderRefusedError
+from inventory.models import Accelerator
+from tests.controlplane.serving.clusters import make_container_pool
 from tests.controlplane.serving.factories import accelerators_of, make_fleet_node, make_pool
+from tests.inventory.factories import make_cluster
 
 pytestmark = pytest.mark.django_db
 
@@ -34,3 +43,65 @@ def test_a_real_engine_gets_a_side_channel_of_its_own() -> None:
 
     assert ports == [5600, 5601]
     assert engine_request(simulated, accelerators[0], role="both").side_channel_port is None
+
+
+def on_kubernetes(slug: str = "amd-mi325x") -> Accelerator:
+    cluster = make_cluster(kind="kubernetes", slug="kr1", namespace="llm")
+    return accelerators_of(make_fleet_node(slug, cluster=cluster, hostname="gpu-1"))[1]
+
+
+def test_an_engine_in_a_cluster_is_an_object_pinned_to_its_node() -> None:
+    pool, accelerator = make_container_pool(), on_kubernetes()
+
+    desired = desired_spec(pool, accelerator, role="decode")
+
+    [manifest] = desired["manifests"]
+    meta, spec = manifest["metadata"], manifest["spec"]
+    assert (manifest["kind"], meta["namespace"]) == ("Deployment", "llm")
+    assert meta["labels"]["consort.dev/workload"] == engine_name(accelerator) == "gpu-1-1.kr1"
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    pod = spec["template"]["spec"]
+    assert pod["nodeSelector"] == {"kubernetes.io/hostname": "gpu-1"}
+    [container] = pod["containers"]
+    assert container["resources"]["limits"] == {"amd.com/gpu": "1"}
+    words = container["command"]
+    assert (words[words.index("--host") + 1], words[words.index("--port") + 1]) == (
+        "$(POD_IP)", "8000"
+    )  # fmt: skip
+    template = spec["template"]["metadata"]["annotations"]
+    assert template == {"consort.dev/spec-hash": desired["spec_hash"]}
+
+
+def test_the_hash_covers_the_objects_and_not_the_order_of_asking() -> None:
+    accelerator = on_kubernetes()
+    pool, larger = make_container_pool(), make_container_pool(containers={"memory_mib": 4096})
+
+    first, again = (desired_spec(pool, accelerator, role="both") for _ in range(2))
+    other = desired_spec(larger, accelerator, role="both")
+
+    assert first == again
+    assert first["argv"] == other["argv"]
+    assert first["spec_hash"] != other["spec_hash"]
+
+
+def test_a_container_sees_only_its_device_so_nothing_chooses_one() -> None:
+    pool = make_container_pool(engine="vllm")
+
+    desired = desired_spec(pool, on_kubernetes("nvidia-h100-nvl"), role="both")
+
+    [container] = desired["manifests"][0]["spec"]["template"]["spec"]["containers"]
+    assert "CUDA_VISIBLE_DEVICES" not in {row["name"] for row in container["env"]}
+
+
+def test_a_pool_without_an_image_for_the_vendor_is_refused_with_the_field() -> None:
+    pool = make_pool()
+
+    with pytest.raises(RenderRefusedError, match=r"containers\.images\.amd"):
+        desired_spec(pool, on_kubernetes(), role="both")
+
+
+def test_an_engine_of_this_machine_has_no_objects() -> None:
+    accelerator = accelerators_of(make_fleet_node())[0]
+
+    assert desired_spec(make_pool(), accelerator, role="both")["manifests"] == []
+    assert engine_name(accelerator) == f"{accelerator.node.hostname}-0"

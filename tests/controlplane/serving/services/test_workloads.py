@@ -12,7 +12,7 @@ from controlplane.serving import services
 from controlplane.serving.models import Endpoint, Workload
 from controlplane.serving.plans import items_of
 from controlplane.serving.services import holding, workloads
-from controlplane.serving.targets.base import SeenEngine
+from controlplane.serving.targets.base import SeenCondition, SeenEngine
 from controlplane.telemetry.models import ScrapeTarget
 from inventory.models import Accelerator
 from tests.controlplane.serving.boundary import Boundary
@@ -175,6 +175,62 @@ def test_a_refusal_of_the_target_is_a_condition_with_its_sentence(host: Host) ->
 
     applied = condition(workload, "Applied")
     assert (applied["status"], "older than 9" in applied["message"]) == ("False", True)
+
+
+def test_what_was_refused_is_asked_again_after_a_pause_that_doubles(host: Host) -> None:
+    host.refusal = (400, {"code": "spec-refused", "detail": "No."})
+    workload = converge(converge(make_workload()))
+    assert (len(host.asked), workload.refusals) == (1, 1)
+
+    Workload.objects.update(refused_at=datetime.now(tz=UTC) - timedelta(seconds=6))
+    workload = converge(workload)
+    Workload.objects.update(refused_at=datetime.now(tz=UTC) - timedelta(seconds=6))
+    workload = converge(workload)
+    assert (len(host.asked), workload.refusals) == (2, 2)
+
+    host.refusal = None
+    Workload.objects.update(refused_at=datetime.now(tz=UTC) - timedelta(seconds=11))
+    workload = converge(workload)
+    assert (len(host.asked), workload.refusals, workload.refused_at) == (3, 0, None)
+
+
+def test_another_wish_is_asked_for_at_once_after_a_refusal(host: Host) -> None:
+    host.refusal = (400, {"code": "spec-refused", "detail": "No."})
+    workload = converge(make_workload())
+    workload.generation += 1
+    workload.save()
+
+    workload = converge(workload)
+
+    assert len(host.asked) == 2
+    assert workloads.is_refused(workload)
+
+
+def test_a_newer_holder_is_no_refusal_of_what_is_wanted(host: Host) -> None:
+    host.refusal = (409, {"code": "fenced", "detail": "Older."})
+
+    workload = converge(make_workload())
+
+    assert not workloads.is_refused(workload)
+
+
+def test_what_a_target_says_beside_the_state_comes_and_goes() -> None:
+    workload = make_workload()
+    rows = (
+        SeenCondition(type="Scheduled", status="False", reason="Unschedulable", message="no room"),
+        SeenCondition(type="Started", status="False", reason="Unschedulable", message="no room"),
+    )
+    now = datetime.now(tz=UTC)
+
+    with_them = SeenEngine(name=workload.name, state="starting", conditions=rows)
+    workload.conditions = workloads._conditions(workload, with_them, now)
+    told = {row["type"]: row["reason"] for row in workload.conditions}
+    without = SeenEngine(name=workload.name, state="starting")
+    later = {row["type"]: row["reason"] for row in workloads._conditions(workload, without, now)}
+
+    assert (told["Scheduled"], told["Started"]) == ("Unschedulable", "Unschedulable")
+    assert "Scheduled" not in later
+    assert later["Started"] == "starting"
 
 
 @pytest.mark.parametrize(
