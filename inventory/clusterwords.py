@@ -37,7 +37,11 @@ def of_cluster(cluster: Cluster) -> Words | None:
 
 def _words(code: str, facts: Mapping[str, object], said: str) -> Words:
     if code in SENTENCES:
-        return Words(_(SENTENCES[code]).format(**facts), _advice_on(code))
+        try:
+            what = _(SENTENCES[code]).format(**facts)
+        except KeyError:
+            what = said  # noted by another version, whose sentence had other facts
+        return Words(what, _advice_on(code))
     what, advice = _answers().get(code, (_("The API server refuses."), _("Look at its words.")))
     return Words(what, advice, said)
 

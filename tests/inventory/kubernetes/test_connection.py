@@ -17,7 +17,6 @@ from inventory.kubernetes.connection import (
     read_connection,
 )
 from inventory.kubernetes.errors import CredentialsError
-from inventory.kubernetes.sentences import SENTENCES
 from tests.routing.servers.faces.certificates import CERTIFICATES
 
 CA = (CERTIFICATES / "a.crt").read_text()
@@ -194,10 +193,3 @@ def test_outside_a_cluster_there_is_no_such_token(
 
     with pytest.raises(CredentialsError, match="does not run in a cluster"):
         read_connection(IN_CLUSTER, None, account=tmp_path)
-
-
-def test_each_sentence_has_a_code_that_the_code_raises() -> None:
-    sources = Path(read_connection.__code__.co_filename).parent.glob("*.py")
-    text = "".join(path.read_text() for path in sources if path.name != "sentences.py")
-
-    assert [code for code in SENTENCES if f'"{code}"' not in text] == []
