@@ -24,15 +24,15 @@ class PreparationError(Exception):
 
 def prepare(folder: Path, *, owner: tuple[int, int]) -> list[str]:
     """Make what is missing below a folder and return its names. Raises PreparationError."""
-    place, state = folder / "secrets", folder / "data" / "router"
-    for each in (place, state.parent, state):
+    place, state, clusters = folder / "secrets", folder / "data" / "router", folder / "clusters"
+    for each in (place, state.parent, state, clusters):
         each.mkdir(mode=0o700, exist_ok=True)
     made = []
     if not (place / "router.key").exists():
         certificate(place, NAME)
         made += ["router.crt", "router.key"]
     made += [name for name, content in _contents(place).items() if _write(place / name, content)]
-    for each in (place, state, *place.iterdir()):
+    for each in (place, state, clusters, *place.iterdir()):
         _give(each, owner)
     return made
 

@@ -95,6 +95,7 @@ def test_a_long_name_of_a_release_is_cut() -> None:
         (["gateway.enabled=true"], "gateway.parentRefs is empty"),
         (["gateway.enabled=true", "ingress.enabled=true"], "choose one way in"),
         (["ingress.enabled=true"], "ingress.tlsSecret is empty"),
+        (["kubernetes.adoption=true", "kubernetes.discovery=false"], "turn both on, or both off"),
         (["router.replicas=0", "gateway.inferenceHosts={m.example}"], "nobody to route to"),
         (["gateway.inferenceHosts={consort.example}"], "stands in hosts and in inferenceHosts"),
     ],
@@ -109,7 +110,7 @@ def test_values_that_contradict_are_refused_with_a_sentence(
         for change in changes
         for word in (
             ("--set", change)
-            if change.startswith(("hosts", "router.rep", "gateway", "ingress"))
+            if change.startswith(("hosts", "router.rep", "gateway", "ingress", "kubernetes"))
             else ("--set-string", change)
         )
     ]

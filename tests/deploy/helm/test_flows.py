@@ -98,7 +98,7 @@ def test_the_worker_may_what_a_test_of_the_connection_asks_for(namespace: str) -
 
 def test_discovery_may_what_it_needs_in_the_whole_cluster() -> None:
     needed = {(one.group, one.resource, one.verb) for one in rights.needed(()) if not one.namespace}
-    (role,) = of_kind("full", "ClusterRole")
+    (role,) = of_kind("least", "ClusterRole")
     given = {
         (group, resource, verb)
         for rule in role["rules"]
@@ -108,7 +108,14 @@ def test_discovery_may_what_it_needs_in_the_whole_cluster() -> None:
     }
 
     assert needed <= given
-    assert {verb for _, _, verb in given} == {"get", "list", "watch"}
+    assert {resource for _, resource, _ in given} == {"nodes", "deviceclasses", "resourceslices"}
+
+
+def test_no_right_in_the_whole_cluster_changes_anything() -> None:
+    (role,) = of_kind("full", "ClusterRole")
+
+    assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"get", "list", "watch"}
+    assert not any("secrets" in rule["resources"] for rule in role["rules"])
 
 
 @pytest.mark.parametrize("name", NAMES)

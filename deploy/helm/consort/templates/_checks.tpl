@@ -25,6 +25,9 @@
 {{- fail (printf "settings.%s names a file, and the chart places files itself: put the content into the Secret of secrets.name." $name) -}}
 {{- end -}}
 {{- end -}}
+{{- if and $values.kubernetes.adoption (not $values.kubernetes.discovery) -}}
+{{- fail "kubernetes.adoption reads the whole cluster, and kubernetes.discovery is false: turn both on, or both off." -}}
+{{- end -}}
 {{- include "consort.checkRouters" . -}}
 {{- include "consort.checkEntry" . -}}
 {{- end }}

@@ -57,6 +57,10 @@ securityContext:
 {{- range $name, $value := .Values.settings }}
 {{ $name }}: {{ $value | quote }}
 {{- end }}
+{{- if not .Values.settings.PREFETCH_IMAGE }}
+# Jobs that bring files of models to nodes are made of our own image.
+PREFETCH_IMAGE: {{ include "consort.image" (dict "root" $ "image" .Values.image.controlPlane) }}
+{{- end }}
 ALLOWED_HOSTS: {{ join "," .Values.hosts | quote }}
 CSRF_TRUSTED_ORIGINS: {{ range $number, $host := .Values.hosts }}{{ if $number }},{{ end }}https://{{ $host }}{{ end }}
 SECURE_COOKIES: "true"
