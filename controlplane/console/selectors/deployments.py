@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from controlplane.serving import selectors
+from controlplane.serving.hints import hint_of
 from controlplane.serving.models import Endpoint, Pool, Workload
 from controlplane.tenancy.models import User
 
@@ -26,6 +27,8 @@ class Why:
     reason: str
     message: str
     at: str
+    hint: str
+    """What to do about it; "" when nothing is known."""
 
 
 def deployments_for(
@@ -95,4 +98,5 @@ def _why(condition: Mapping[str, Any]) -> Why:
         reason=condition["reason"],
         message=condition["message"],
         at=condition["at"],
+        hint=hint_of(condition),
     )

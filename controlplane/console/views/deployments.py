@@ -16,6 +16,7 @@ from controlplane.console.freshness import Source
 from controlplane.console.paging import page_of
 from controlplane.console.selectors import deployments as selectors
 from controlplane.serving import services
+from controlplane.serving.hints import hint_of
 from controlplane.serving.models import Workload
 from controlplane.serving.targets.base import TargetRefusedError, TargetUnavailableError
 
@@ -57,7 +58,10 @@ def deployment(request: ConsoleRequest, pk: UUID) -> HttpResponse:
         "row": row,
         "state": selectors.state_of(row),
         "why": selectors.why(row),
-        "conditions": [{**one, "at": datetime.fromisoformat(one["at"])} for one in row.conditions],
+        "conditions": [
+            {**one, "at": datetime.fromisoformat(one["at"]), "hint": hint_of(one)}
+            for one in row.conditions
+        ],
         "manifests": _manifests(row),
         "lives": selectors.lives_of(row),
         "sources": [Source(_("Targets"), row.observed_at, expected_seconds=30)],

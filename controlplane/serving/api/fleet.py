@@ -18,6 +18,7 @@ from controlplane.common.http import ApiRequest
 from controlplane.common.reads import OBJECT, Reads
 from controlplane.serving import selectors, services
 from controlplane.serving.api.shared import CONDITIONS
+from controlplane.serving.hints import hint_of
 from controlplane.serving.models import Endpoint, Role, RoleAssignment, Workload
 
 
@@ -134,7 +135,7 @@ class DeploymentOutput(serializers.ModelSerializer[Workload]):
             "url": seen.get("url"),
             "observed_generation": row.observed_generation,
             "observed_at": row.observed_at,
-            "conditions": row.conditions,
+            "conditions": [{**one, "hint": hint_of(one)} for one in row.conditions],
         }
 
 

@@ -9,6 +9,7 @@ CONDITIONS = {
             "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
             "reason": {"type": "string"},
             "message": {"type": "string"},
+            "hint": {"type": "string", "description": "What to do; of engines only."},
             "at": {"type": "string", "format": "date-time"},
         },
     },
