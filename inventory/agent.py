@@ -47,12 +47,14 @@ def probe(
     folders: Sequence[FoundFolder] = (),
 ) -> dict[str, Any]:
     """Report of one node. Raises ProbeError or VendorError."""
+    # A vendor without a command refuses by itself, and says what to do instead.
+    output = run(vendor.probe_command) if vendor.probe_command else ""
     found = FoundNode(
         hostname=hostname,
         vendor=vendor.slug,
         source="agent",
         seen_at=now,
-        accelerators=tuple(vendor.parse(run(vendor.probe_command))),
+        accelerators=tuple(vendor.parse(output)),
         tool=" ".join(vendor.probe_command),
         folders=tuple(folders),
     )
@@ -96,9 +98,10 @@ def run_command(command: Sequence[str]) -> str:
 
 def installed_vendor() -> Vendor:
     """The only vendor whose tool is installed. Raises ProbeError if there is none, or several."""
-    found = [vendor for vendor in vendors().values() if shutil.which(vendor.probe_command[0])]
+    readable = [vendor for vendor in vendors().values() if vendor.probe_command]
+    found = [vendor for vendor in readable if shutil.which(vendor.probe_command[0])]
     if len(found) != 1:
-        tools = ", ".join(vendor.probe_command[0] for vendor in found or vendors().values())
+        tools = ", ".join(vendor.probe_command[0] for vendor in found or readable)
         state = "Several tools are installed" if found else "None of the tools is installed"
         raise ProbeError(f"{state}: {tools}. Name the vendor with --vendor.")
     return found[0]

@@ -24,15 +24,21 @@ class VendorOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     probe_command = serializers.ListField(child=serializers.CharField())
     resources = serializers.ListField(child=serializers.ListField())
-    exporter = serializers.CharField()
-    exporter_port = serializers.IntegerField()
+    exporter = serializers.CharField(allow_null=True)
+    exporter_port = serializers.IntegerField(allow_null=True)
     metrics = serializers.DictField()
+    dra_driver = serializers.CharField(allow_null=True)
+    device_classes = serializers.ListField(child=serializers.CharField())
+    images = serializers.ListField(child=serializers.CharField())
     process_env = serializers.CharField(allow_null=True)
     evidence = serializers.CharField()
     sources = serializers.ListField(child=serializers.CharField())
 
 
-_FACTS = ("resources", "exporter", "exporter_port", "metrics", "process_env", "evidence", "sources")
+_FACTS = (
+    "resources", "exporter", "exporter_port", "metrics", "dra_driver", "device_classes", "images",
+    "process_env", "evidence", "sources",
+)  # fmt: skip
 
 
 class VendorViewSet(viewsets.GenericViewSet[AcceleratorModel]):

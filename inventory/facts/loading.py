@@ -78,8 +78,9 @@ class VendorFacts:
     memory_label: str | None
     memory_unit_in_label: str | None
     count_label: str | None
-    exporter: str
-    exporter_port: int
+    exporter: str | None
+    """None: no exporter of the vendor is known."""
+    exporter_port: int | None
     metrics: Mapping[str, Metric]
     error_metrics: tuple[str, ...]
     device_labels: tuple[str, ...]

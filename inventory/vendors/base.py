@@ -77,13 +77,51 @@ class Vendor(Protocol):
 
     @property
     def probe_command(self) -> tuple[str, ...]:
-        """Command whose output `parse` reads; read-only, needs no arguments from outside."""
+        """Command whose output `parse` reads; read-only, needs no arguments from outside.
+
+        Empty: no tool is read.
+        """
 
     def parse(self, output: str) -> list[FoundAccelerator]:
         """Devices in the order of their slots. Raises VendorError; no devices is an empty list."""
 
     def read_labels(self, labels: Mapping[str, str]) -> LabelFacts:
         """What the labels of a node say about its accelerators."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownByName:
+    """A vendor whose tool nobody reads here: names of resources and labels, and a plain refusal.
+
+    No recorded output of its tool is at hand, and a wrong reading would be worse than none.
+    """
+
+    slug: str
+    name: str
+    resource_names: tuple[str, ...]
+    """Empty: a cluster gives its devices out by claims only."""
+    model_label: str | None = None
+    memory_label: str | None = None
+    memory_unit: str = ""
+    count_label: str | None = None
+    probe_command: tuple[str, ...] = ()
+
+    def parse(self, output: str) -> list[FoundAccelerator]:
+        """Always raises VendorError."""
+        raise VendorError(
+            f"No tool of {self.name} is read. Enter the node's accelerators in an import file, or "
+            "let the cluster's discovery find them."
+        )
+
+    def read_labels(self, labels: Mapping[str, str]) -> LabelFacts:
+        """What the named labels say; nothing without one."""
+        return label_facts(
+            labels,
+            model=self.model_label,
+            memory=self.memory_label,
+            memory_unit=self.memory_unit,
+            count=self.count_label,
+        )
 
 
 def mebibytes(text: str, *, unit: str = "") -> int | None:

@@ -90,3 +90,30 @@ def test_the_probe_is_a_list_of_arguments(slug: str) -> None:
     command = vendors()[slug].probe_command
 
     assert all(isinstance(argument, str) and argument for argument in command)
+
+
+@ALL
+def test_a_vendor_without_a_command_says_what_to_do(slug: str) -> None:
+    vendor = vendors()[slug]
+    if vendor.probe_command:
+        return
+
+    with pytest.raises(VendorError, match=f"No tool of {vendor.name} is read.*import file"):
+        vendor.parse("anything")
+
+
+@ALL
+def test_a_cluster_can_give_out_the_vendors_devices_somehow(slug: str) -> None:
+    facts = loading.vendors()[slug]
+
+    assert vendors()[slug].resource_names or facts.device_classes
+
+
+def test_labels_of_a_vendor_known_by_name_are_read_in_their_unit() -> None:
+    labels = {"enflame.com/gcu.model": "T10", "enflame.com/gcu.memory": "16384",
+              "enflame.com/gcu.count": "8"}  # fmt: skip
+
+    found = vendors()["enflame"].read_labels(labels)
+
+    assert (found.model, found.count) == ("T10", 8)
+    assert found.memory_mib == 16384 * 10**6 // 2**20

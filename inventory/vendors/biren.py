@@ -1,0 +1,9 @@
+"""Biren: resource name; no public list of labels was found; no tool is read."""
+
+from inventory.vendors.base import KnownByName, Vendor
+
+VENDOR: Vendor = KnownByName(
+    slug="biren",
+    name="Biren",
+    resource_names=("birentech.com/gpu",),
+)

@@ -1,0 +1,10 @@
+"""Google TPU: labels of GKE; no tool is read."""
+
+from inventory.vendors.base import KnownByName, Vendor
+
+VENDOR: Vendor = KnownByName(
+    slug="google-tpu",
+    name="Google TPU",
+    resource_names=("google.com/tpu",),
+    model_label="cloud.google.com/gke-tpu-accelerator",
+)

@@ -1,0 +1,9 @@
+"""Hygon: resource name; no public list of labels was found; no tool is read."""
+
+from inventory.vendors.base import KnownByName, Vendor
+
+VENDOR: Vendor = KnownByName(
+    slug="hygon",
+    name="Hygon",
+    resource_names=("hygon.com/dcu",),
+)

@@ -1,0 +1,9 @@
+"""Kunlunxin: resource name; no public list of labels was found; no tool is read."""
+
+from inventory.vendors.base import KnownByName, Vendor
+
+VENDOR: Vendor = KnownByName(
+    slug="kunlunxin",
+    name="Kunlunxin",
+    resource_names=("kunlunxin.com/xpu",),
+)

@@ -1,0 +1,9 @@
+"""T-Head: resource name; no public list of labels was found; no tool is read."""
+
+from inventory.vendors.base import KnownByName, Vendor
+
+VENDOR: Vendor = KnownByName(
+    slug="t-head",
+    name="T-Head",
+    resource_names=("alibabacloud.com/ppu",),
+)

@@ -1,0 +1,9 @@
+"""Vastai: resource name; no public list of labels was found; no tool is read."""
+
+from inventory.vendors.base import KnownByName, Vendor
+
+VENDOR: Vendor = KnownByName(
+    slug="vastai",
+    name="Vastai",
+    resource_names=("vastaitech.com/va",),
+)
