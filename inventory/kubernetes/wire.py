@@ -8,10 +8,13 @@ Imported only when a cluster is asked: the module brings in `kubernetes`.
 - Proxies of the environment are not used, and certificates are always checked.
 """
 
+import socket
 import ssl
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ import orjson
 import urllib3
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.exceptions import ApiException
+from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
 from inventory.kubernetes import answers
@@ -118,17 +122,62 @@ class Wire:
         return self._api.call_api(*request, _request_timeout=limits).response
 
 
+class _Patient:
+    """A connection on which all headers come within the time of one read, or it is shut.
+
+    The library's time-out begins anew with every byte, so a server that sends a header's letter now
+    and then would hold a worker for hours.
+    """
+
+    def getresponse(self) -> Any:
+        """The response with its headers."""
+        sock = self.sock  # type: ignore[attr-defined]
+        seconds = sock.gettimeout() if sock is not None else None
+        if seconds is None:
+            return super().getresponse()  # type: ignore[misc]
+        end = threading.Timer(seconds, _shut, [sock])
+        end.daemon = True
+        end.start()
+        try:
+            return super().getresponse()  # type: ignore[misc]
+        finally:
+            end.cancel()
+
+
+class _HttpConnection(_Patient, HTTPConnection):
+    pass
+
+
+class _HttpsConnection(_Patient, HTTPSConnection):
+    pass
+
+
+class _HttpPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _HttpConnection
+
+
+class _HttpsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _HttpsConnection
+
+
+def _shut(sock: socket.socket) -> None:
+    with suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+
+
 def _client(connection: Connection) -> ApiClient:
     configuration = Configuration(host=connection.server, proxy="", no_proxy="*")
     api = ApiClient(configuration)
     api.user_agent = AGENT
     if connection.token:
         api.set_default_header("Authorization", f"Bearer {connection.token}")
-    api.rest_client.pool_manager = urllib3.PoolManager(
+    pools = urllib3.PoolManager(
         maxsize=4,
         retries=urllib3.Retry(total=0, redirect=0, raise_on_redirect=False),
         **_tls(connection),
     )
+    pools.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
+    api.rest_client.pool_manager = pools
     return api
 
 

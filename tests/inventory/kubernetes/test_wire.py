@@ -34,6 +34,13 @@ def trickle(asked: Asked) -> None:
         time.sleep(0.05)
 
 
+def headers_by_the_letter(asked: Asked) -> None:
+    for letter in b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 200:
+        asked.wfile.write(bytes([letter]))
+        asked.wfile.flush()
+        time.sleep(0.05)
+
+
 def test_a_token_is_sent_and_json_comes_back() -> None:
     with answering(lambda asked: asked.send({"a": 1})) as server:
         answer = Wire(server.connection, timeout=5).json(GET)
@@ -77,6 +84,19 @@ def test_a_server_that_sends_a_byte_now_and_then_costs_the_time_out() -> None:
         started = time.monotonic()
         with pytest.raises(ClusterUnavailableError, match="too long"):
             Wire(server.connection, timeout=0.5).json(GET)
+
+    assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize("certificate", ["", "a"])
+def test_a_server_that_sends_its_headers_letter_by_letter_costs_the_time_out(
+    certificate: str,
+) -> None:
+    with answering(headers_by_the_letter, certificate=certificate) as server:
+        connection = replace(server.connection, ca=pem("a.crt") if certificate else "")
+        started = time.monotonic()
+        with pytest.raises(ClusterUnavailableError):
+            Wire(connection, timeout=0.5).json(GET)
 
     assert time.monotonic() - started < 3
 
