@@ -96,6 +96,7 @@ def certificate(place: Path, name: str) -> None:
         "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
         "-nodes", "-keyout", str(key), "-out", str(chain), "-days", str(VALID_DAYS),
         "-subj", "/CN=consort-router", "-addext", f"subjectAltName=DNS:{name}",
+        "-addext", "keyUsage=critical,digitalSignature,keyCertSign",
     ]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

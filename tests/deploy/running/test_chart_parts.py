@@ -127,7 +127,7 @@ def _secrets(folder: Path, database: str) -> dict[str, dict[str, str]]:
     """Of whoever installs: stores, tokens, a certificate that the worker believes."""
     certificate = folder / "certificate"
     certificate.mkdir()
-    prepare.certificate(certificate, ROUTER_HOST)
+    prepare.certificate(certificate, f"*.consort-router.{NAMESPACE}.svc")
     files = {file.name: file.read_text() for file in certificate.iterdir()}
     return {
         "consort-secrets": {
