@@ -2,8 +2,10 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="biren",
     name="Biren",
     resource_names=("birentech.com/gpu",),
 )
+
+VENDOR: Vendor = _KNOWN

@@ -2,9 +2,11 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="cambricon",
     name="Cambricon",
     resource_names=("cambricon.com/mlu", "cambricon.com/mlu370"),
     model_label="Model",
 )
+
+VENDOR: Vendor = _KNOWN

@@ -2,7 +2,7 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="enflame",
     name="Enflame",
     resource_names=("enflame.com/gcu",),
@@ -11,3 +11,5 @@ VENDOR: Vendor = KnownByName(
     memory_unit="mb",
     count_label="enflame.com/gcu.count",
 )
+
+VENDOR: Vendor = _KNOWN

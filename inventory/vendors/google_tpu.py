@@ -2,9 +2,11 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="google-tpu",
     name="Google TPU",
     resource_names=("google.com/tpu",),
     model_label="cloud.google.com/gke-tpu-accelerator",
 )
+
+VENDOR: Vendor = _KNOWN

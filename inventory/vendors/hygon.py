@@ -2,8 +2,10 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="hygon",
     name="Hygon",
     resource_names=("hygon.com/dcu",),
 )
+
+VENDOR: Vendor = _KNOWN

@@ -2,8 +2,10 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="iluvatar",
     name="Iluvatar CoreX",
     resource_names=("iluvatar.com/gpu",),
 )
+
+VENDOR: Vendor = _KNOWN

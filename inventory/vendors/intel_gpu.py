@@ -2,10 +2,12 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="intel-gpu",
     name="Intel GPU",
     resource_names=("gpu.intel.com/xe", "gpu.intel.com/i915"),
     model_label="gpu.intel.com/product",
     count_label="gpu.intel.com/device.count",
 )
+
+VENDOR: Vendor = _KNOWN

@@ -2,8 +2,10 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="kunlunxin",
     name="Kunlunxin",
     resource_names=("kunlunxin.com/xpu",),
 )
+
+VENDOR: Vendor = _KNOWN

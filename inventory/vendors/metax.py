@@ -2,8 +2,10 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="metax",
     name="MetaX",
     resource_names=("metax-tech.com/gpu",),
 )
+
+VENDOR: Vendor = _KNOWN

@@ -2,8 +2,10 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="moore-threads",
     name="Moore Threads",
     resource_names=("mthreads.com/gpu",),
 )
+
+VENDOR: Vendor = _KNOWN

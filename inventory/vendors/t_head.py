@@ -2,8 +2,10 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="t-head",
     name="T-Head",
     resource_names=("alibabacloud.com/ppu",),
 )
+
+VENDOR: Vendor = _KNOWN

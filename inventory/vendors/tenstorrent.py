@@ -2,8 +2,10 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="tenstorrent",
     name="Tenstorrent",
     resource_names=(),
 )
+
+VENDOR: Vendor = _KNOWN

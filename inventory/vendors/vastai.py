@@ -2,8 +2,10 @@
 
 from inventory.vendors.base import KnownByName, Vendor
 
-VENDOR: Vendor = KnownByName(
+_KNOWN = KnownByName(
     slug="vastai",
     name="Vastai",
     resource_names=("vastaitech.com/va",),
 )
+
+VENDOR: Vendor = _KNOWN
