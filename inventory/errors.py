@@ -8,7 +8,7 @@ DomainError
 ├── AcceleratorTransitionError, SerialInUseError, SlotTakenError, OtherVendorError
 ├── ObservationFromFutureError, ReportRefusedError
 ├── ClusterHeldError, ClusterNotTestableError, ClusterTestError
-├── FindingClosedError, FindingNotAcceptableError
+├── FindingClosedError, FindingNotAcceptableError, NothingToAcceptError, TooManyFindingsError
 └── ImportTooLargeError, ImportRefusedError
 """
 
@@ -147,6 +147,22 @@ class FindingNotAcceptableError(DomainError):
     title = _("Nothing to accept")
     message = _("What was observed on {node} cannot be taken over by itself: {why}")
     hint = _("Change the node by hand, or override the finding with a reason.")
+
+
+class NothingToAcceptError(DomainError):
+    code = "nothing-to-accept"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("Nothing to accept")
+    message = _("None of the findings chosen is open.")
+    hint = _("Choose open findings, or a cluster and a kind that has some.")
+
+
+class TooManyFindingsError(DomainError):
+    code = "too-many-findings"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = _("Too many findings at once")
+    message = _("{count} findings were chosen; {most} can be accepted at once.")
+    hint = _("Choose a single cluster and a single kind.")
 
 
 class ImportTooLargeError(DomainError):

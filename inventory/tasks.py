@@ -35,3 +35,9 @@ def discover_clusters() -> None:
 def discover_cluster(cluster_id: str) -> None:
     """List a cluster's nodes, or follow what changed since."""
     services.discover_cluster(cluster_id=UUID(cluster_id))
+
+
+@shared_task(acks_late=True)
+def accept_findings(operation_id: str) -> None:
+    """Take over the findings of an operation."""
+    services.run_accepting(operation_id=operation_id)

@@ -244,6 +244,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ClusterKindEnum": "inventory.models.Cluster.Kind",
         "FigureSourceEnum": "controlplane.telemetry.models.Evidence",
+        "FindingKindEnum": "inventory.models.Finding.Kind",
         "OperationOutputStateEnum": "controlplane.operations.models.Operation.State",
         "PoolPolicyEnum": "controlplane.serving.models.Pool.Policy",
         "RoutingPolicyEnum": "controlplane.decisions.api.questions.POLICIES",
@@ -261,6 +262,7 @@ PERMISSIONS_BACKEND = "controlplane.tenancy.permissions.RolePermissions"
 PLAN_CHECKS = [
     "controlplane.serving.checks.memory.check",
     "controlplane.serving.checks.engine.check",
+    "controlplane.serving.checks.artefact.check",
     "controlplane.serving.checks.cluster.check",
     "controlplane.serving.checks.contracts.check",
     "controlplane.serving.checks.assignments.check",

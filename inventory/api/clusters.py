@@ -13,6 +13,7 @@ from controlplane.common.http import ApiRequest
 from controlplane.common.serializers import OptionalReasonInput, ReasonInput, VisibleRow
 from controlplane.operations.api import OperationOutput
 from inventory import clusterwords, selectors, services
+from inventory.api.adoptable import AdoptableAction
 from inventory.kubernetes import wanted
 from inventory.models import Cluster
 
@@ -115,7 +116,10 @@ class ClusterFilter(django_filters.FilterSet):
 
 
 class ClusterViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Cluster]
+    AdoptableAction,
+    mixins.ListModelMixin,
+    mixins.RetrieveModelMixin,
+    viewsets.GenericViewSet[Cluster],
 ):
     """Connections to places where nodes are."""
 

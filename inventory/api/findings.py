@@ -4,15 +4,25 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.response import Response
 
 from controlplane.common.http import ApiRequest
 from controlplane.common.serializers import ReasonInput
+from controlplane.operations.api import OperationOutput
 from inventory import selectors, services
 from inventory.models import Finding, Observation
+
+
+class FactOutput(serializers.Serializer[Any]):
+    """One thing that one source says."""
+
+    name = serializers.CharField(read_only=True)
+    value = serializers.JSONField(read_only=True)
+    source = serializers.CharField(read_only=True)  # type: ignore[assignment]  # a member named so
+    place = serializers.CharField(read_only=True)
 
 
 class FindingOutput(serializers.ModelSerializer[Finding]):
@@ -26,18 +36,41 @@ class FindingOutput(serializers.ModelSerializer[Finding]):
         source="closed_by.username", read_only=True, allow_null=True, default=None
     )
     observed_by = serializers.CharField(source="observation.source", read_only=True)
+    facts = serializers.SerializerMethodField()
 
     class Meta:
         model = Finding
         fields = read_only_fields = [
             "id", "display", "cluster", "node", "hostname", "slot", "kind", "intended", "observed",
-            "observed_by", "suggestion", "state", "seen_at", "closed_at", "closed_by", "reason",
-            "created_at", "updated_at",
+            "observed_by", "facts", "suggestion", "state", "seen_at", "closed_at", "closed_by",
+            "reason", "created_at", "updated_at",
         ]  # fmt: skip
 
     def get_slot(self, finding: Finding) -> int | None:
         """None if the finding is about the node as such."""
         return None if finding.slot < 0 else finding.slot
+
+    @extend_schema_field(FactOutput(many=True))
+    def get_facts(self, finding: Finding) -> list[dict[str, Any]]:
+        """What each source of a cluster said; empty for an agent, which is one source."""
+        facts: list[dict[str, Any]] = finding.observation.content.get("facts", [])
+        return facts
+
+
+class AcceptInput(ReasonInput):
+    """The reason, and the accelerator model where no source names it."""
+
+    model = serializers.SlugField(max_length=100, required=False, allow_blank=True)
+
+
+class AcceptManyInput(AcceptInput):
+    """Findings by their ids, or all open ones of a cluster and a kind."""
+
+    findings = serializers.ListField(
+        child=serializers.UUIDField(), required=False, max_length=services.MOST_FINDINGS
+    )
+    cluster = serializers.SlugField(max_length=100, required=False)
+    kind = serializers.ChoiceField(choices=Finding.Kind.choices, required=False)
 
 
 class FindingFilter(django_filters.FilterSet):
@@ -74,11 +107,24 @@ class FindingViewSet(
         """Findings that the caller may see."""
         return selectors.findings_for_viewer(self.request.user)
 
-    @extend_schema(request=ReasonInput, responses=FindingOutput)
+    @extend_schema(request=AcceptInput, responses=FindingOutput)
     @action(detail=True, methods=["post"])
     def accept(self, request: ApiRequest, pk: str) -> Response:
         """Change the plan to what was observed."""
-        return self._answer(services.accept_finding)
+        return self._answer(services.accept_finding, AcceptInput)
+
+    @extend_schema(request=AcceptManyInput, responses={202: OperationOutput})
+    @action(detail=False, methods=["post"], url_path="accept-many")
+    def accept_many(self, request: ApiRequest) -> Response:
+        """Take over many findings, each by itself; an operation."""
+        body = AcceptManyInput(data=request.data)
+        body.is_valid(raise_exception=True)
+        operation = services.start_accepting(actor=request.user, **body.validated_data)
+        return Response(
+            OperationOutput(operation).data,
+            status=202,
+            headers={"Location": f"/api/v1/operations/{operation.pk}"},
+        )
 
     @extend_schema(request=ReasonInput, responses=FindingOutput)
     @action(detail=True, methods=["post"])
@@ -92,8 +138,8 @@ class FindingViewSet(
         """Let it be: the difference does not matter."""
         return self._answer(services.dismiss_finding)
 
-    def _answer(self, service: Any) -> Response:
-        finding, body = self.get_object(), ReasonInput(data=self.request.data)
+    def _answer(self, service: Any, form: type[ReasonInput] = ReasonInput) -> Response:
+        finding, body = self.get_object(), form(data=self.request.data)
         body.is_valid(raise_exception=True)
         service(finding_id=finding.pk, actor=self.request.user, **body.validated_data)
         return Response(FindingOutput(self.get_queryset().get(pk=finding.pk)).data)

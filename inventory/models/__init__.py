@@ -1,5 +1,6 @@
 """Rows of the fleet. One file per noun; everything here is imported as `inventory.models`."""
 
+from inventory.models.acceptance import Acceptance
 from inventory.models.catalogue import AcceleratorModel, NodeType
 from inventory.models.cluster import Cluster
 from inventory.models.discovery import Discovery
@@ -11,6 +12,7 @@ from inventory.models.site import Site
 __all__ = [
     "Accelerator",
     "AcceleratorModel",
+    "Acceptance",
     "Cluster",
     "Discovery",
     "Finding",

@@ -12,6 +12,7 @@ from inventory.services.accelerators import (
     uncordon_accelerator,
     write_serial,
 )
+from inventory.services.accepting import MOST_FINDINGS, run_accepting, start_accepting
 from inventory.services.catalogue import load_catalogue
 from inventory.services.cluster_changes import change_cluster, create_cluster
 from inventory.services.connection_tests import run_connection_test, start_connection_test
@@ -39,6 +40,7 @@ from inventory.services.observing import (
 from inventory.services.sites import change_site, create_site
 
 __all__ = [
+    "MOST_FINDINGS",
     "accept_finding",
     "add_accelerator",
     "change_cluster",
@@ -67,7 +69,9 @@ __all__ = [
     "replace_accelerator",
     "retire_accelerator",
     "retire_node",
+    "run_accepting",
     "run_connection_test",
+    "start_accepting",
     "start_connection_test",
     "start_maintenance",
     "uncordon_accelerator",

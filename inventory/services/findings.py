@@ -23,18 +23,24 @@ Apply = Callable[[Finding, str, "User"], None]
 
 
 @transaction.atomic
-def accept_finding(*, finding_id: UUID, reason: str, actor: "User") -> Finding:
+def accept_finding(*, finding_id: UUID, reason: str, actor: "User", model: str = "") -> Finding:
     """Change the plan to what was observed, as the finding suggests, and close it.
 
-    Raises FindingClosedError, FindingNotAcceptableError where there is nothing to take over, or the
-    errors of the change itself (SerialInUseError, NodeExistsError, ...).
+    `model` is the slug of the accelerator model where the finding names none. Raises
+    FindingClosedError, FindingNotAcceptableError where there is nothing to take over, or the errors
+    of the change itself (SerialInUseError, NodeExistsError, ...).
     """
     finding = _locked(finding_id, actor=actor)
     apply = _APPLY.get(finding.suggestion.get("do", ""))
     if apply is None:
         raise FindingNotAcceptableError(
-            node=finding.hostname, why=_("the node reports another vendor")
+            node=finding.hostname,
+            why=_("the node reports another vendor")
+            if finding.kind == Finding.Kind.VENDOR_DIFFERS
+            else _("somebody has to look at the node"),
         )
+    if model and not finding.suggestion.get("model"):
+        finding.suggestion = {**finding.suggestion, "model": model}
     apply(finding, reason, actor)
     return _close(finding, Finding.State.ACCEPTED, reason=reason, actor=actor)
 
@@ -96,7 +102,16 @@ def _model(finding: Finding) -> Any:
         raise FindingNotAcceptableError(
             node=finding.hostname, why=_("the reported name belongs to no known model")
         )
-    return model_named(slug)
+    model = model_named(slug)
+    vendor = finding.suggestion.get("vendor", model.vendor)
+    if vendor != model.vendor:
+        raise FindingNotAcceptableError(
+            node=finding.hostname,
+            why=_("it has accelerators of {vendor}, and the model {model} is of another").format(
+                vendor=vendor, model=slug
+            ),
+        )
+    return model
 
 
 def _write_serial(finding: Finding, reason: str, actor: "User") -> None:

@@ -1,6 +1,6 @@
 """Keeps findings in step with what observations differ in, for one node or for many at once."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,7 +51,9 @@ def note(cluster_id: UUID, looks: Sequence[Look]) -> int:
     }
     by_host = {look.hostname: look for look in looks}
     about = {"cluster_id": cluster_id, "hostname__in": list(by_host)}
-    seen_again, gone = [], []
+    changed: list[Finding] = []
+    same: list[Finding] = []
+    gone: list[Finding] = []
     opened = Finding.objects.filter(**about, state=State.OPEN).select_related("observation")
     for finding in opened.select_for_update(no_key=True, of=("self",)).order_by("pk"):
         look = by_host[finding.hostname]
@@ -62,9 +64,9 @@ def note(cluster_id: UUID, looks: Sequence[Look]) -> int:
                 finding.updated_at = timezone.now()
                 gone.append(finding)
         elif finding.observation.source == look.observation.source:
-            _fill(finding, *found)
-            seen_again.append(finding)
-    Finding.objects.bulk_update(seen_again, _FILLED, batch_size=500)
+            (changed if _differs(finding, *found) else same).append(_fill(finding, *found))
+    Finding.objects.bulk_update(changed, _FILLED, batch_size=500)
+    _touch(same)
     Finding.objects.bulk_update(gone, _CLOSED, batch_size=500)
     settled = set(
         Finding.objects.filter(**about, state__in=(State.OVERRIDDEN, State.DISMISSED)).values_list(
@@ -85,6 +87,25 @@ def _may_resolve(finding: Finding, look: Look) -> bool:
     if finding.kind == Kind.UNKNOWN_NODE and look.observation.node_id is not None:
         return True
     return finding.observation.source == look.observation.source
+
+
+def _differs(finding: Finding, look: Look, difference: Difference) -> bool:
+    before = (finding.observation_id, finding.intended, finding.observed, finding.suggestion)
+    return before != (
+        look.observation.pk,
+        difference.intended[:200],
+        difference.observed[:200],
+        dict(difference.suggestion),
+    )
+
+
+def _touch(findings: Sequence[Finding]) -> None:
+    """Say that they were seen again; looks of one cluster are mostly of one moment."""
+    by_time: dict[datetime, list[UUID]] = defaultdict(list)
+    for finding in findings:
+        by_time[finding.seen_at].append(finding.pk)
+    for seen_at, ids in by_time.items():
+        Finding.objects.filter(pk__in=ids).update(seen_at=seen_at, updated_at=timezone.now())
 
 
 def _blank(cluster_id: UUID, look: Look, difference: Difference) -> Finding:

@@ -9,11 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
-from django.db.models.functions import Lower
+from django.db.models import Model, Q, Value
+from django.db.models.functions import Greatest, Lower
 from django.utils import timezone
 
 from inventory.discovery import health
@@ -39,8 +40,8 @@ from inventory.services.noting import Look, note
 AT_ONCE = 100
 """Nodes of one transaction: locks are held for tenths of a second."""
 SOURCE = Observation.Source.KUBERNETES
-_NODE = ("observed_at", "cluster_seen_at", "cluster_health", "cluster_reason", *HEALTH)
-_DEVICE = ("observed_at", "observed_name", "observed_memory_total_mib", *HEALTH)
+_NODE = ("observed_at", "cluster_health", "cluster_reason", *HEALTH)
+_DEVICE = ("observed_name", "observed_memory_total_mib", *HEALTH)
 _CORDONED = (Node.State.CORDONED, Node.State.DRAINING, Node.State.MAINTENANCE)
 
 
@@ -129,21 +130,19 @@ def _record(cluster_id: UUID, found: Sequence[FoundNode], counts: Counts) -> Non
         if each.vendor if node is None else _concerns(node, each):
             kept.append((node, each))
     observations = _observations(cluster_id, kept, counts)
-    looks, judged, touched, was = [], [], [], {}
+    looks, seen, was = [], [], {}
     for (node, each), observation in zip(kept, observations, strict=True):
         if node is None:
             counts.unknown += 1
             looks.append(Look(observation, each.seen_at, [unknown_node(each)]))
             continue
         counts.planned += 1
-        live = devices[node.pk]
-        result = _compared(node, live, each)
         was[node.pk] = node.health
-        judged += _judge(node, live, each, result)
-        touched.append(node)
+        result = _compared(node, devices[node.pk], each)
+        seen.append(_Judged(node, devices[node.pk], each, result))
         looks.append(Look(observation, each.seen_at, result.differences))
-    _store(touched, judged, seen_at=min((each.seen_at for _node, each in kept), default=None))
-    tell_health((node, was[node.pk]) for node in touched if node.health != was[node.pk])
+    _store(seen)
+    tell_health((each.node, was[each.node.pk]) for each in seen if was[each.node.pk] != each.health)
     counts.opened += note(cluster_id, looks)
 
 
@@ -215,25 +214,38 @@ def _compared(node: Node, live: Sequence[Accelerator], found: FoundNode) -> Comp
     )
 
 
-def _judge(
-    node: Node, live: Sequence[Accelerator], found: FoundNode, result: Comparison
-) -> list[Accelerator]:
-    """Set health of node and devices; returns the devices of which more than the time changed."""
-    verdict = health.of_cluster(found, result)
+@dataclass(slots=True)
+class _Judged:
+    """A planned node, its devices and the look at them."""
+
+    node: Node
+    live: Sequence[Accelerator]
+    found: FoundNode
+    result: Comparison
+
+    @property
+    def health(self) -> str:
+        return self.node.health
+
+
+def _judge(one: _Judged) -> list[Accelerator]:
+    """Set health of node and devices; returns the devices that the look speaks of."""
+    node, found, verdict = one.node, one.found, health.of_cluster(one.found, one.result)
     node.cluster_health, node.cluster_reason = verdict
-    node.cluster_seen_at = found.seen_at
+    views = [verdict]
+    spoken_of: Sequence[Accelerator] = one.live
     if not is_stale(node.agent_seen_at, now=found.seen_at):
-        views = [devices_view(live)] + ([verdict] if verdict != health.NOT_SAID else [])
-        set_node_health(node, seen_at=found.seen_at, views=views)
-        return []
-    changed = [device for device in live if _judge_device(device, found, result)]
-    views = [verdict, devices_view(live)] if result.matched else [verdict]
+        views = [devices_view(one.live)] + ([verdict] if verdict != health.NOT_SAID else [])
+        spoken_of = ()
+    for device in spoken_of:
+        _judge_device(device, found, one.result)
+    if spoken_of and one.result.matched:
+        views.append(devices_view(one.live))
     set_node_health(node, seen_at=found.seen_at, views=views)
-    return changed
+    return list(spoken_of)
 
 
-def _judge_device(device: Accelerator, found: FoundNode, result: Comparison) -> bool:
-    before = [getattr(device, name) for name in _DEVICE[1:]]
+def _judge_device(device: Accelerator, found: FoundNode, result: Comparison) -> None:
     seen = result.matched.get(device.pk)
     if seen is not None:
         device.observed_name = seen.name or device.observed_name
@@ -244,16 +256,44 @@ def _judge_device(device: Accelerator, found: FoundNode, result: Comparison) -> 
     else:
         state, reason = health.of_unsaid_device(found, result)
         set_health(device, Health(state), HealthReason(reason), found.seen_at)
-    return before != [getattr(device, name) for name in _DEVICE[1:]]
 
 
-def _store(
-    nodes: Sequence[Node], devices: Sequence[Accelerator], *, seen_at: datetime | None
-) -> None:
-    Node.objects.bulk_update(nodes, _NODE)
-    Accelerator.objects.bulk_update(devices, _DEVICE, batch_size=500)
-    if seen_at is not None:
-        _touch_devices([node.pk for node in nodes], seen_at)
+def _store(seen: Sequence[_Judged]) -> None:
+    """Equal changes share one statement: most looks change nothing, or many nodes alike."""
+    if not seen:
+        return
+    seen_at = min(each.found.seen_at for each in seen)
+    nodes, devices = [each.node for each in seen], [row for each in seen for row in each.live]
+    before = _values(nodes, _NODE) | _values(devices, _DEVICE)
+    for each in seen:
+        _judge(each)
+    for row_model, rows, columns in ((Node, nodes, _NODE), (Accelerator, devices, _DEVICE)):
+        for changes, ids in _alike(rows, columns, before).items():
+            row_model.objects.filter(pk__in=ids).update(**dict(changes))
+    Node.objects.filter(pk__in=[node.pk for node in nodes]).update(
+        cluster_seen_at=seen_at, observed_at=Greatest("observed_at", Value(seen_at))
+    )
+    _touch_devices([node.pk for node in nodes], seen_at)
+
+
+def _values(rows: Iterable[Model], columns: Sequence[str]) -> dict[Any, list[Any]]:
+    return {row.pk: [getattr(row, name) for name in columns] for row in rows}
+
+
+def _alike(
+    rows: Iterable[Model], columns: Sequence[str], before: dict[Any, list[Any]]
+) -> dict[tuple[tuple[str, Any], ...], list[Any]]:
+    """Ids of rows by what changed in them; rows without a change are left out."""
+    groups: dict[tuple[tuple[str, Any], ...], list[Any]] = defaultdict(list)
+    for row in rows:
+        changes = tuple(
+            (name, getattr(row, name))
+            for name, was in zip(columns, before[row.pk], strict=True)
+            if getattr(row, name) != was
+        )
+        if changes:
+            groups[changes].append(row.pk)
+    return groups
 
 
 def _touch_devices(node_ids: Sequence[UUID], seen_at: datetime) -> None:

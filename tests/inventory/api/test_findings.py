@@ -9,9 +9,12 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from inventory import services
-from inventory.models import Finding, Node, Observation
+from inventory.discovery.kubernetes import read_nodes
+from inventory.models import Cluster, Finding, Node, Observation
+from inventory.services import recording
 from tests.factories import make_api_client, make_ben, make_olga
-from tests.inventory.factories import found_node, make_cluster, make_node
+from tests.inventory.discovery.cluster_objects import h100
+from tests.inventory.factories import found_node, make_cluster, make_model, make_node
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -111,3 +114,49 @@ def test_ben_sees_no_finding() -> None:
     assert ben.get("/api/v1/findings").status_code == 403
     assert ben.get("/api/v1/observations").status_code == 403
     assert post(ben, f"{Finding.objects.get().pk}/accept").status_code == 404
+
+
+def unknown_nodes(count: int) -> Cluster:
+    """A cluster that lists nodes nobody planned."""
+    make_model(slug="nvidia-h100-sxm", vendor="nvidia", name="H100 SXM 80GB")
+    cluster = make_cluster(kind="kubernetes")
+    found = read_nodes(
+        [h100(f"gpu-{number}") for number in range(count)], [], seen_at=timezone.now()
+    )
+    recording.record_looks(cluster_id=cluster.pk, found=found)
+    return cluster
+
+
+def accept_many(client: APIClient, **body: Any) -> Any:
+    return client.post(
+        "/api/v1/findings/accept-many", {"change_reason": "ours"} | body, format="json",
+        headers={"Idempotency-Key": "accept-many"},
+    )  # fmt: skip
+
+
+def test_a_finding_of_a_cluster_shows_what_each_source_said(client: APIClient) -> None:
+    unknown_nodes(1)
+
+    (item,) = client.get("/api/v1/findings?kind=unknown-node").json()["items"]
+
+    assert item["observed_by"] == "kubernetes"
+    assert {"name": "count", "value": 8, "source": "label", "place": "NVIDIA"} in item["facts"]
+
+
+def test_all_unknown_nodes_of_a_cluster_are_accepted_by_one_operation(client: APIClient) -> None:
+    cluster = unknown_nodes(3)
+
+    response = accept_many(client, cluster=cluster.slug, kind="unknown-node")
+
+    assert response.status_code == 202
+    assert response.headers["Location"] == f"/api/v1/operations/{response.json()['id']}"
+    services.run_accepting(operation_id=response.json()["id"])
+    operation = client.get(response.headers["Location"]).json()
+    assert (operation["state"], operation["result"]["accepted"]) == ("succeeded", 3)
+    assert Node.objects.filter(cluster=cluster).count() == 3
+
+
+def test_a_choice_without_an_open_finding_is_a_problem(client: APIClient) -> None:
+    response = accept_many(client, cluster="nowhere", kind="unknown-node")
+
+    assert (response.status_code, response.json()["code"]) == (422, "nothing-to-accept")
