@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from controlplane.console import format as fmt
-from controlplane.console.selectors import changes, overview
+from controlplane.console.selectors import changes, clusters, overview
 from controlplane.console.selectors.pools import PoolRow
 from controlplane.serving.models import ChangePlan, Router
 from controlplane.telemetry.models import Alert
@@ -30,13 +30,14 @@ class Todo:
 
 
 def todos(user: User, *, pools: Sequence[PoolRow], routers: Sequence[Router]) -> list[Todo]:
-    """Missed objectives, plans that wait for this person, silent routers, alerts, health."""
+    """Missed objectives, plans to approve, silent routers and clusters, alerts, health."""
     alerts = overview.open_alerts(user)
     named = {alert.accelerator_id for alert in alerts} | {alert.node_id for alert in alerts}
     return [
         *(_missed(row) for row in pools if row.slo == "missed"),
         *(_waiting(plan) for plan in changes.waiting_for(user)),
         *(_silent(router) for router in routers if is_silent(router)),
+        *(_unreached(row) for row in clusters.clusters_in_trouble(user)),
         *(_alert(alert) for alert in alerts),
         *(_sick(row) for row in overview.sick_accelerators(user) if row.pk not in named),
         *(_unknown(node) for node in overview.unknown_nodes(user) if node.pk not in named),
@@ -110,6 +111,17 @@ def _silent(router: Router) -> Todo:
         url=reverse("console:routers"),
         detail=router.failure,
         since=router.heard_at,
+    )
+
+
+def _unreached(row: clusters.ClusterRow) -> Todo:
+    return Todo(
+        state=row.cluster.connection or "unknown",
+        lead=_("Cluster is not reached:"),
+        name=row.cluster.slug,
+        url=reverse("console:cluster", args=[row.cluster.pk]),
+        detail=row.trouble.what if row.trouble else "",
+        since=row.cluster.answered_at,
     )
 
 

@@ -36,6 +36,12 @@ def clusters_for(user: User) -> QuerySet[Cluster]:
     return selectors.clusters_for_viewer(user).order_by("-failures", "slug", "pk")
 
 
+def clusters_in_trouble(user: User) -> list[ClusterRow]:
+    """Clusters whose last attempt went wrong, the longest silence first; ten at most."""
+    rows = clusters_for(user).filter(kind=Cluster.Kind.KUBERNETES).exclude(error="")
+    return rows_of(rows.order_by("answered_at", "pk")[:10])
+
+
 def row_of(cluster: Cluster) -> ClusterRow:
     """One row; asks the database nothing."""
     missing = None if cluster.kinds is None else wanted.missing(cluster.kinds)

@@ -4,6 +4,7 @@ from controlplane.console import attention
 from controlplane.console.selectors import pools
 from controlplane.serving.models import Router
 from controlplane.tenancy.models import User
+from inventory.models import Cluster
 from tests.controlplane.console.scene import Scene
 
 
@@ -41,6 +42,14 @@ def test_a_router_that_was_never_heard_is_silent_and_one_out_of_use_is_not(scene
     router.enabled = False
 
     assert (silent, attention.is_silent(router)) == (True, False)
+
+
+def test_a_cluster_that_is_not_reached_is_told_until_it_answers(scene: Scene) -> None:
+    told = ("Cluster is not reached:", "seoul-k8s")
+
+    assert told in leads(scene.operator)
+    Cluster.objects.update(error="", failures=0)
+    assert told not in leads(scene.operator)
 
 
 def test_people_of_a_tenant_are_not_told_about_the_fleet(scene: Scene) -> None:
