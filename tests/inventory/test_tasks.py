@@ -44,6 +44,7 @@ def test_old_observations_go_but_the_newest_and_what_findings_rest_on_stay() -> 
     assert set(Observation.objects.all()) == {seen[1], seen[3]}
 
 
+@pytest.mark.django_db
 def test_a_cluster_without_a_connection_is_not_asked() -> None:
     cluster = make_cluster(kind="kubernetes")
 
