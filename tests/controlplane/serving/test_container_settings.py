@@ -1,13 +1,17 @@
 """Settings of containers are read, or refused with the field and what is allowed there."""
 
+import re
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.serving.container_settings import read_settings
+from controlplane.serving.container_settings import ContainerSettings, read_settings
+from controlplane.serving.renderers import renderers
 from controlplane.serving.renderers.base import RenderRefusedError
+from tests.architecture.sources import ROOT
 
 
 def test_a_missing_namespace_is_refused() -> None:
@@ -46,3 +50,17 @@ def test_anything_is_read_or_refused_with_a_sentence(values: dict[str, Any]) -> 
         refusal = error
 
     assert str(refusal).endswith(".") if refusal else settings.namespace
+
+
+def test_every_field_is_in_the_documentation() -> None:
+    text = (ROOT / "docs/kubernetes.md").read_text("utf-8")
+    table = text.partition("## Settings of a pool")[2].partition("### Devices")[0]
+
+    named = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row[:80])}
+    assert {field.name for field in msgspec.structs.fields(ContainerSettings)} <= named
+
+
+def test_every_format_is_in_the_documentation() -> None:
+    text = (ROOT / "docs/kubernetes.md").read_text("utf-8")
+
+    assert all(f"| `{slug}` |" in text for slug in renderers())
