@@ -242,6 +242,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {
+        "ArtefactKindEnum": "controlplane.serving.models.ModelArtefact.Kind",
         "ClusterKindEnum": "inventory.models.Cluster.Kind",
         "FigureSourceEnum": "controlplane.telemetry.models.Evidence",
         "FindingKindEnum": "inventory.models.Finding.Kind",

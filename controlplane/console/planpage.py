@@ -99,12 +99,13 @@ def context_of(plan: ChangePlan, viewer: User) -> dict[str, Any]:
         "title": title_of(plan),
         "steps": wave_rows.plan_steps(plan, waves),
         "waves": wave_rows.wave_rows(waves),
-        "wave_steps": _wave_steps(),
+        "wave_steps": _wave_steps(waves),
         "approvals": list(plan.approvals.select_related("approver")),
         "blocks": [check for check in plan.checks if check.get("verdict") == "block"],
         "check_counts": _counts(plan.checks),
         "pairs": _pairs(plan.checks),
         "effects": _effects(plan),
+        "load": plan.effects.get("load"),
         "guards": _guards(plan, waves),
         "requests": requests,
         "failed": failed,
@@ -117,6 +118,19 @@ def context_of(plan: ChangePlan, viewer: User) -> dict[str, Any]:
         "said": f"{plan.number}: {plan.get_state_display()}",
         "sources": [Source(_("Plan"), plan.updated_at, expected_seconds=86400)],
     }
+
+
+def _wave_steps(waves: Sequence[Wave]) -> list[str]:
+    names = {
+        Wave.Step.PREFETCH: _("Files"),
+        Wave.Step.DRAIN: _("Drain"),
+        Wave.Step.SWITCH: _("Switch"),
+        Wave.Step.START: _("Start"),
+        Wave.Step.READY: _("Ready"),
+        Wave.Step.ADD: _("Added"),
+        Wave.Step.OBSERVE: _("Observed"),
+    }
+    return [names[step] for step in wave_rows.steps_of(waves)]
 
 
 def title_of(plan: ChangePlan) -> str:
@@ -199,10 +213,6 @@ _BUTTONS: dict[str, Any] = {
     ],
 }
 """Verb, word, tone, permission and whether a note is needed, by the plan's phase."""
-
-
-def _wave_steps() -> list[str]:
-    return [_("Drain"), _("Switch"), _("Start"), _("Ready"), _("Added"), _("Observed")]
 
 
 def _counts(checks: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -14,6 +14,8 @@ from controlplane.serving.models import ChangePlan, Wave
 
 STEPS = [Wave.Step.DRAIN, Wave.Step.SWITCH, Wave.Step.START, Wave.Step.READY, Wave.Step.ADD,
          Wave.Step.OBSERVE]  # fmt: skip
+WITH_FILES = [Wave.Step.PREFETCH, *STEPS]
+"""Of pools that name the files of their model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class StepCell:
 
 @dataclass(frozen=True, slots=True)
 class WaveRow:
-    """A wave with its accelerators, cells in the order of STEPS, and its elapsed time."""
+    """A wave with its accelerators, cells in the order of its steps, and its elapsed time."""
 
     wave: Wave
     names: str
@@ -48,15 +50,24 @@ class PlanStep:
 
 def wave_rows(waves: Sequence[Wave]) -> list[WaveRow]:
     """Rows in the order of the waves."""
-    return [_row(wave) for wave in waves]
+    steps = steps_of(waves)
+    return [_row(wave, steps) for wave in waves]
 
 
-def _row(wave: Wave) -> WaveRow:
+def steps_of(waves: Sequence[Wave]) -> list[Wave.Step]:
+    """The columns: with files only where a wave brings some or brought some."""
+    brings = any(
+        wave.step == Wave.Step.PREFETCH or "files" in (wave.detail or {}) for wave in waves
+    )
+    return WITH_FILES if brings else STEPS
+
+
+def _row(wave: Wave, steps: Sequence[Wave.Step]) -> WaveRow:
     return WaveRow(
         wave=wave,
         names=", ".join(f"{item.get('hostname')}/{item.get('slot')}" for item in wave.items),
         roles=_roles(wave.items, backwards=wave.backwards),
-        cells=[_cell(wave, step, place) for place, step in enumerate(STEPS)],
+        cells=[_cell(wave, step, place, steps) for place, step in enumerate(steps)],
         elapsed=_elapsed(wave),
         current=wave.state == Wave.State.RUNNING,
     )
@@ -79,8 +90,8 @@ def _elapsed(wave: Wave) -> str:
     return fmt.duration(((wave.ended_at or datetime.now(UTC)) - wave.started_at).total_seconds())
 
 
-def _cell(wave: Wave, step: str, place: int) -> StepCell:
-    reached = len(STEPS) if wave.step == Wave.Step.DONE else STEPS.index(Wave.Step(wave.step))
+def _cell(wave: Wave, step: str, place: int, steps: Sequence[Wave.Step]) -> StepCell:
+    reached = len(steps) if wave.step == Wave.Step.DONE else steps.index(Wave.Step(wave.step))
     seen = wave.detail if isinstance(wave.detail, dict) else {}
     if place < reached:
         return StepCell("done", str(words.look("done").word), _result(step, seen))
@@ -110,6 +121,8 @@ def _result(step: str, seen: Mapping[str, Any]) -> str:
     cut = seen.get("cut_off")
     if step == Wave.Step.DRAIN and cut:
         return ngettext("%(cut)d request cut off", "%(cut)d requests cut off", cut) % {"cut": cut}
+    if step == Wave.Step.PREFETCH and seen.get("files"):
+        return _("files counted")
     if step == Wave.Step.ADD and seen.get("document"):
         return _("document %(version)s") % {"version": seen["document"]}
     return ""

@@ -132,6 +132,7 @@ _CONFIDENCE: dict[str, object] = {
 _CHECKS: dict[str, object] = {
     "memory": _("Memory fit"),
     "engine": _("Engine support"),
+    "artefact": _("Files of the model"),
     "contracts": _("KV contract"),
     "assignments": _("Role ledger"),
     "floor": _("Capacity floor"),

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from controlplane.serving import containers, facts
 from controlplane.serving.engines import launcher
 from controlplane.serving.engines.base import EngineCommand, EngineRequest
 from controlplane.serving.plans import spec_hash
-from controlplane.serving.renderers.base import Manifest
+from controlplane.serving.renderers.base import ArtefactVolume, Manifest
 from controlplane.serving.renderers.plain import engine_manifests
 from controlplane.serving.targets.kubernetes.stamping import with_hash
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 SIDE_CHANNEL_PORT = 5600
 """NIXL's default; each engine of a node takes the one at its slot's distance."""
+MOUNT = "/models"
+"""Where a Pod has the model's files."""
 POD_ADDRESS = "$(POD_IP)"
 """Filled in by the kubelet: an engine listens where others reach it, and tells them so."""
 
@@ -59,9 +62,31 @@ def engine_request(pool: "Pool", accelerator: "Accelerator", *, role: str) -> En
         max_model_len=model.max_model_len,
         kv_heads=model.kv_heads,
         head_size=model.head_size,
+        model_path=_model_path(pool, accelerator),
+        offline=is_real and accelerator.node.cluster.site.air_gapped,
         arguments=pool.engine_arguments,
         **_addresses(accelerator, is_real=is_real),
     )
+
+
+def _model_path(pool: "Pool", accelerator: "Accelerator") -> str:
+    """Where the engine finds the pool's files; empty where it looks for the weights itself."""
+    if pool.artefact is None:
+        return ""
+    if not is_on_kubernetes(accelerator):
+        return pool.artefact.folder
+    files = pool.containers.get("files")
+    return str(files.get("mount_path", MOUNT)) if isinstance(files, Mapping) else MOUNT
+
+
+def artefact_volume(pool: "Pool") -> ArtefactVolume | None:
+    """Volume with the pool's files in a Pod; copies of an object store are a folder by then."""
+    artefact = pool.artefact
+    if artefact is None:
+        return None
+    if artefact.folder:
+        return ArtefactVolume(kind="node-path", source=artefact.folder, mount_path=MOUNT)
+    return ArtefactVolume(kind=artefact.kind, source=artefact.uri, mount_path=MOUNT)  # type: ignore[arg-type]  # pvc and oci are left
 
 
 def _addresses(accelerator: "Accelerator", *, is_real: bool) -> dict[str, Any]:
@@ -123,6 +148,8 @@ def _manifests(
         engine=pool.engine,
         hostnames=(node.hostname,),
     )
+    if group.artefact is None:
+        group = replace(group, artefact=artefact_volume(pool))
     return engine_manifests(group)
 
 

@@ -1,5 +1,6 @@
 """Serving in the API: translation tables between rows, services and JSON."""
 
+from controlplane.serving.api.artefacts import ArtefactViewSet, PresenceViewSet
 from controlplane.serving.api.fleet import (
     DeploymentViewSet,
     EndpointViewSet,
@@ -15,6 +16,7 @@ from controlplane.serving.api.routers import (
 )
 
 __all__ = [
+    "ArtefactViewSet",
     "ChangePlanViewSet",
     "DeploymentViewSet",
     "EndpointViewSet",
@@ -22,6 +24,7 @@ __all__ = [
     "ModelViewSet",
     "PoolDocumentViewSet",
     "PoolViewSet",
+    "PresenceViewSet",
     "PresetViewSet",
     "RoleAssignmentViewSet",
     "RouterPushViewSet",

@@ -82,6 +82,7 @@ class ChangePlanOutput(serializers.ModelSerializer[ChangePlan]):
             "soak_seconds": plan.soak_seconds,
             "drain_seconds": plan.drain_seconds,
             "ready_seconds": plan.ready_seconds,
+            "prefetch_seconds": plan.prefetch_seconds,
             "guards": plan.guards,
         }
 
@@ -135,6 +136,7 @@ class ChangePlanInput(ReasonInput):
     soak_seconds = serializers.FloatField(required=False, min_value=0, max_value=86_400)
     drain_seconds = serializers.FloatField(required=False, min_value=0, max_value=86_400)
     ready_seconds = serializers.FloatField(required=False, min_value=1, max_value=86_400)
+    prefetch_seconds = serializers.FloatField(required=False, min_value=0, max_value=86_400)
     guards = serializers.DictField(child=serializers.FloatField(), required=False)
 
     def wish(self) -> PlanInput:

@@ -15,7 +15,7 @@ from controlplane.operations.api import OperationOutput
 from controlplane.serving import selectors, services
 from controlplane.serving.api import export
 from controlplane.serving.api.shared import CONDITIONS
-from controlplane.serving.models import Model, Pool
+from controlplane.serving.models import Model, ModelArtefact, Pool
 
 
 class ModelOutput(serializers.ModelSerializer[Model]):
@@ -95,6 +95,7 @@ class PoolOutput(serializers.ModelSerializer[Pool]):
         """Model, engine, policy and targets."""
         return {
             "model": pool.model.slug,
+            "artefact": pool.artefact.slug if pool.artefact is not None else None,
             "role_mode": pool.role_mode,
             "engine": pool.engine,
             "engine_arguments": pool.engine_arguments,
@@ -242,6 +243,14 @@ class ContainersInput(ReasonInput):
     containers = serializers.DictField(help_text=_CONTAINERS)
 
 
+class PoolArtefactInput(ReasonInput):
+    """Files of the pool's model, with the reason; null lets engines find the weights themselves."""
+
+    artefact = serializers.SlugRelatedField(
+        slug_field="slug", queryset=ModelArtefact.objects.all(), allow_null=True
+    )
+
+
 class GatewayRulesInput(ReasonInput):
     """Other objectives and rewrites, with the reason; what is left out stays as it is."""
 
@@ -338,6 +347,17 @@ class PoolViewSet(Reads):
                 pool_id=pool.pk, changes=changes, reason=reason, actor=request.user
             )
         )
+
+    @extend_schema(request=PoolArtefactInput, responses=PoolOutput)
+    @action(detail=True, methods=["post"])
+    def artefact(self, request: ApiRequest, pk: str) -> Response:
+        """Say which files the engines of the next plans load."""
+        pool, values = self.get_object(), self.read(PoolArtefactInput)
+        chosen = values.pop("artefact")
+        row = services.set_pool_artefact(
+            pool_id=pool.pk, artefact_id=chosen and chosen.pk, actor=request.user, **values
+        )
+        return self.answer(row)
 
     @extend_schema(request=ContainersInput, responses=PoolOutput)
     @action(detail=True, methods=["post"])

@@ -29,8 +29,8 @@ def models_for_viewer(viewer: "User") -> QuerySet[Model]:
 
 
 def pools_for_viewer(viewer: "User") -> QuerySet[Pool]:
-    """Pools with their model."""
-    rows = Pool.objects.select_related("model")
+    """Pools with their model and its files."""
+    rows = Pool.objects.select_related("model", "artefact")
     return permissions.restrict(rows, viewer, "serving.view_pool")
 
 

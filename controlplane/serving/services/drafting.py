@@ -26,6 +26,7 @@ from controlplane.serving.errors import (
     PoolRetiredError,
 )
 from controlplane.serving.models import ChangePlan, Pool, Role, Wave
+from controlplane.serving.selectors.files import load_times
 from inventory.models import Accelerator
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class PlanInput:
     soak_seconds: float = 30.0
     drain_seconds: float = 60.0
     ready_seconds: float = 600.0
+    prefetch_seconds: float = 7200.0
     guards: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -200,6 +202,7 @@ def _new_plan(
         soak_seconds=wish.soak_seconds,
         drain_seconds=wish.drain_seconds,
         ready_seconds=wish.ready_seconds,
+        prefetch_seconds=wish.prefetch_seconds,
         expires_at=timezone.now() + LIFETIME,
     )
     # Before anything divides by it or counts with it.
@@ -239,6 +242,7 @@ def _effects(plan: ChangePlan, items: Sequence[plans.PlanItem]) -> dict[str, Any
             "source": "modelled from data sheets",
         },
         "waves": len(waves),
+        "load": load_times(plan.pool, {item.node for item in items if item.to_role}),
         "floor": plans.floor_count(len(before), floor_share=plan.floor_share),
         "lowest": plans.lowest_count(len(before), waves),
         "longest_seconds": len(waves)

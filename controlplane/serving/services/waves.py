@@ -21,7 +21,7 @@ Step = Wave.Step
 def applying_plan(pool: Pool) -> ChangePlan | None:
     """The plan that is being applied in a pool, with its pool."""
     rows = ChangePlan.objects.filter(pool=pool, state=ChangePlan.State.APPLYING)
-    return rows.select_related("pool__model", "operation").first()
+    return rows.select_related("pool__model", "pool__artefact", "operation").first()
 
 
 def advance(plan: ChangePlan, seen: Mapping[UUID, SeenEngine]) -> bool:
