@@ -5,8 +5,6 @@ HTTP, say so.
 """
 
 import copy
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,22 +19,13 @@ from controlplane.serving.targets.base import (
 from controlplane.serving.targets.kubernetes import stamping
 from inventory.kubernetes.client import ClusterClient
 from inventory.services import clusters
-from tests.controlplane.serving.clusters import Place, forget, make_place
+from tests.controlplane.serving.clusters import Place
 from tests.controlplane.serving.targets.kubernetes.objects import NAME, Object, manifest
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 KUBERNETES = target("kubernetes")
 fake_only = pytest.mark.fake_only
-
-
-@pytest.fixture
-def quiet(cluster: Any, tmp_path: Path, settings: Any) -> Iterator[Place]:
-    """A cluster in which nothing happens by itself, as far as the test can tell it so."""
-    settings.CLUSTER_CREDENTIALS_DIR = str(tmp_path / "credentials")
-    place = make_place(cluster, tmp_path / "credentials")
-    yield place
-    forget(place)
 
 
 def wanted(place: Place, *, generation: int = 1, mark: str = "ab", **spec: Any) -> WantedEngine:
