@@ -23,7 +23,7 @@ def admit(store: Store, kind: Kind, item: Object, before: Object | None, *, stri
             item = item | {"spec": spec}
         causes += reading.causes
     else:
-        item, _ = typed.checked(kind, item, strict=strict)
+        item = typed.checked(kind, item, strict=strict)
         item = builtin.with_defaults(kind, item, before)
         causes += builtin.spec_causes(kind, item, before)
     if causes:

@@ -3,7 +3,6 @@
 import datetime as dt
 import json
 import uuid
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -355,8 +354,3 @@ def parsed(body: bytes) -> Any:
             return yaml.safe_load(body)
         except yaml.YAMLError as error:
             raise ApiError(400, f"the object provided is unrecognized: {error}") from error
-
-
-def by_name(items: Iterable[Object]) -> dict[str, Object]:
-    """Objects by their name."""
-    return {item["metadata"]["name"]: item for item in items}

@@ -5,7 +5,6 @@ from typing import Any
 
 Object = dict[str, Any]
 READY = "Ready"
-NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 
 VENDORS: dict[str, Object] = {

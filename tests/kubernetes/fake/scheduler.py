@@ -14,7 +14,6 @@ from tests.kubernetes.fake.quantities import amount
 from tests.kubernetes.fake.store import Object
 
 NODE, CLAIM = kind_of("v1", "Node"), kind_of("v1", "PersistentVolumeClaim")
-HOSTNAME = "kubernetes.io/hostname"
 Used = dict[str, dict[str, Decimal]]
 
 

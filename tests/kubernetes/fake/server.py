@@ -38,7 +38,6 @@ class FakeServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
-    allow_reuse_address = True
 
     def __init__(self, answerer: Answerer, port: int = 0, token: str | None = None) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
@@ -46,7 +45,6 @@ class FakeServer(ThreadingHTTPServer):
         self.faults = Faults()
         self.requests: list[tuple[str, str]] = []
         self.writes: list[Write] = []
-        self.stopped = threading.Event()
         self._watches_from = 0
         self._open: set[socket.socket] = set()
 
@@ -61,7 +59,6 @@ class FakeServer(ThreadingHTTPServer):
 
     def stop(self) -> None:
         """Answer nobody any more, and let go of those who wait."""
-        self.stopped.set()
         self.faults.clear()
         self.cut_watches()
         self.shutdown()

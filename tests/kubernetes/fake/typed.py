@@ -17,8 +17,8 @@ MODELS = {
 }
 
 
-def checked(kind: Kind, item: Object, *, strict: bool) -> tuple[Object, list[str]]:
-    """The object without unknown fields, and their paths.
+def checked(kind: Kind, item: Object, *, strict: bool) -> Object:
+    """The object without unknown fields.
 
     Raises ApiError 400 for wrong types (and for unknown fields when strict), 422 for missing ones.
     """
@@ -41,7 +41,7 @@ def checked(kind: Kind, item: Object, *, strict: bool) -> tuple[Object, list[str
         )
     if missing:
         raise invalid(kind.name, kind.group, item["metadata"].get("name", ""), missing)
-    return _pruned(item, unknown), [_dotted(path) for path in unknown]
+    return _pruned(item, unknown)
 
 
 def unknown_fields(kind: Kind, item: Object) -> list[str]:
