@@ -1,6 +1,8 @@
 """Can the plan's engines be written as objects of their clusters, and do the clusters take them?"""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from copy import copy
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
@@ -8,12 +10,16 @@ from controlplane.serving import deployments
 from controlplane.serving.checks.base import CheckResult
 from controlplane.serving.engines.base import EngineArgumentError
 from controlplane.serving.plans import items_of
+from controlplane.serving.renderers._text import difference
 from controlplane.serving.renderers.base import Manifest, RenderRefusedError
+from controlplane.serving.targets.kubernetes.stamping import with_hash
 from inventory.models import Accelerator, Cluster
 
 if TYPE_CHECKING:
     from controlplane.serving.models import ChangePlan
 
+MOST_PATCH = 20_000
+"""Characters of a patch's diff that are kept with a plan."""
 INSTALLED_BY = {
     "LeaderWorkerSet": "LWS (leaderworkerset.x-k8s.io)",
     "ResourceClaimTemplate": "Kubernetes 1.34 or newer (resource.k8s.io/v1)",
@@ -37,7 +43,11 @@ def check(plan: "ChangePlan") -> CheckResult:
             return CheckResult(verdict="block", sentence=str(error))
         kinds = clusters.setdefault(accelerator.node.cluster, set())
         kinds |= {(manifest["apiVersion"], manifest["kind"]) for manifest in manifests}
-    numbers = {"clusters": {cluster.slug: len(kinds) for cluster, kinds in clusters.items()}}
+    numbers: dict[str, Any] = {
+        "clusters": {cluster.slug: len(kinds) for cluster, kinds in clusters.items()}
+    }
+    if patch := _patch(plan, rows):
+        numbers["patch"] = patch
     for cluster in sorted(clusters, key=lambda row: row.slug):
         if sentence := _hindrance(cluster, clusters[cluster]):
             return CheckResult(verdict="block", sentence=sentence, numbers=numbers)
@@ -53,6 +63,23 @@ def check(plan: "ChangePlan") -> CheckResult:
     if not clusters:
         sentence = _("The plan starts no engine on Kubernetes.")
     return CheckResult(verdict="pass", sentence=sentence, numbers=numbers)
+
+
+def _patch(plan: "ChangePlan", rows: Iterable[Accelerator]) -> str:
+    """What the pool's patch changes in the objects of the first engine, as a diff."""
+    patches = plan.pool.containers.get("patches") or {}
+    if not patches.get(plan.role):
+        return ""
+    bare = copy(plan.pool)
+    bare.containers = {**plan.pool.containers, "patches": {}}
+    for accelerator in rows:
+        before, after = (
+            with_hash(deployments.desired_spec(pool, accelerator, role=plan.role)["manifests"], "")
+            for pool in (bare, plan.pool)
+        )
+        pairs = zip(before, after, strict=True)
+        return "\n".join(filter(None, (difference(*pair) for pair in pairs)))[:MOST_PATCH]
+    return ""
 
 
 def _manifests(plan: "ChangePlan", accelerator: Accelerator) -> list[Manifest]:

@@ -291,3 +291,25 @@ def test_a_cluster_that_can_all_that_is_needed_passes() -> None:
     result = cluster.check(on_kubernetes(kinds=kinds, missing_rights=["list nodes"]))
 
     assert (result.verdict, result.numbers) == ("pass", {"clusters": {"kr1": 1}})
+
+
+def test_what_the_patch_changes_is_shown_as_a_difference_and_nothing_else_is() -> None:
+    plan = on_kubernetes(kinds=[["apps/v1", "Deployment"]])
+    patch = {"spec": {"template": {"spec": {"priorityClassName": "inference"}}}}
+    plan.pool.containers = {**plan.pool.containers, "patches": {plan.role: patch}}
+
+    lines = cluster.check(plan).numbers["patch"].splitlines()
+
+    changed = [line for line in lines if line[0] in "+-" and not line.startswith(("+++", "---"))]
+    assert changed == ["+      priorityClassName: inference"]
+
+
+def test_a_patch_that_takes_over_what_consort_decides_blocks_the_plan() -> None:
+    plan = on_kubernetes(kinds=[["apps/v1", "Deployment"]])
+    patch = {"spec": {"replicas": 9}}
+    plan.pool.containers = {**plan.pool.containers, "patches": {plan.role: patch}}
+
+    result = cluster.check(plan)
+
+    assert result.verdict == "block"
+    assert "/spec/replicas" in result.sentence
