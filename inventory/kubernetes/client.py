@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -62,8 +63,8 @@ class ClusterClient:
     def __init__(self, connection: Connection, *, timeout: float = TIMEOUT_SECONDS) -> None:
         self.connection = connection
         self.timeout = timeout
-        self.answered = False
-        """Whether the API server gave any answer, also a refusal."""
+        self.answered_at: datetime | None = None
+        """When the API server last gave an answer, also a refusal."""
         self.failure: ClusterUnavailableError | None = None
         """The last failure of the whole server."""
         self._gives_up = False
@@ -74,10 +75,10 @@ class ClusterClient:
         """The same connections, for one piece of work that gives up at the first failure.
 
         Once the server did not answer, further calls raise at once instead of waiting each for
-        its time-out. `answered` and `failure` begin anew.
+        its time-out. `answered_at` and `failure` begin anew.
         """
         run = copy.copy(self)
-        run.answered, run.failure, run._gives_up = False, None, True  # noqa: SLF001 - its own copy
+        run.answered_at, run.failure, run._gives_up = None, None, True  # noqa: SLF001 - its own copy
         run.__dict__["_wire"] = self._wire
         return run
 
@@ -337,9 +338,9 @@ class ClusterClient:
                 self.failure = error
             raise
         except ClusterError:
-            self.answered = True
+            self.answered_at = datetime.now(UTC)
             raise
-        self.answered = True
+        self.answered_at = datetime.now(UTC)
 
     def _call(
         self,

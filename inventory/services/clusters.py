@@ -56,6 +56,7 @@ def open_client(
     if for_person:
         now = timezone.now()
         Cluster.objects.filter(pk=cluster.pk, retry_at__gt=now).update(retry_at=now)
+    began = timezone.now()
     _check_wait(cluster)
     slot = _take_slot(cluster, seconds, places=settings.CLUSTER_RUNS + int(for_person))
     try:
@@ -64,7 +65,7 @@ def open_client(
         try:
             yield client
         finally:
-            _note(cluster, client, probing=probing)
+            _note(cluster, client, began=began, probing=probing)
     except CredentialsError as error:
         record_failure(cluster.pk, error)
         raise
@@ -72,10 +73,16 @@ def open_client(
         leases.release(slot)
 
 
-def record_answer(cluster_id: UUID) -> None:
-    """The cluster answered: it is asked without waiting again."""
+@transaction.atomic
+def record_answer(cluster_id: UUID, *, at: datetime | None = None) -> None:
+    """The cluster answered: it is asked without waiting again.
+
+    `at`, when it did, is now unless it is given; an answer from before the last failure is no news.
+    """
     now = timezone.now()
     rows = Cluster.objects.filter(pk=cluster_id)
+    if at is not None:
+        rows = rows.exclude(failures__gt=0, asked_at__gt=at)
     back = rows.filter(failures__gt=0).update(
         failures=0, retry_at=None, error="", error_code="", error_facts={},
         answered_at=now, asked_at=now, updated_at=now,
@@ -91,26 +98,29 @@ def record_answer(cluster_id: UUID) -> None:
 
 
 @transaction.atomic
-def record_failure(cluster_id: UUID, error: ClusterError) -> None:
+def record_failure(cluster_id: UUID, error: ClusterError, *, began: datetime | None = None) -> None:
     """The cluster did not answer, or its credentials cannot be used.
 
-    Only silence moves the time of the next attempt: credentials are read again at each.
+    Only silence moves the time of the next attempt: credentials are read again at each. Work that
+    `began` before the last failure met the same silence, so it does not count once more.
     """
     cluster = Cluster.objects.select_for_update(no_key=True, of=("self",)).get(pk=cluster_id)
     now = timezone.now()
     again = isinstance(error, CredentialsError) and cluster.error == str(error)[:500]
     if again and cluster.asked_at and now - cluster.asked_at < timedelta(seconds=NOTE_SECONDS):
         return
+    last = cluster.asked_at
+    is_same = bool(cluster.failures and began is not None and last is not None and began < last)
     cluster.asked_at, cluster.error = now, str(error)[:500]
     cluster.error_code = error.code
     cluster.error_facts = {name: str(value)[:200] for name, value in _facts(error).items()}
     fields = ["asked_at", "error", "error_code", "error_facts", "updated_at"]
     if isinstance(error, ClusterUnavailableError):
-        cluster.failures += 1
+        cluster.failures += 0 if is_same else 1
         cluster.retry_at = now + timedelta(seconds=wait_seconds(cluster.failures, error))
         fields += ["failures", "retry_at"]
     cluster.save(update_fields=fields)
-    if isinstance(error, ClusterUnavailableError) and cluster.failures == 1:
+    if isinstance(error, ClusterUnavailableError) and cluster.failures == 1 and not is_same:
         outbox.emit("consort.cluster.silent", subject=cluster)
 
 
@@ -189,11 +199,11 @@ def _client(cluster: Cluster) -> ClusterClient:
     return kept.for_one_run()
 
 
-def _note(cluster: Cluster, client: ClusterClient, *, probing: bool) -> None:
+def _note(cluster: Cluster, client: ClusterClient, *, began: datetime, probing: bool) -> None:
     if client.failure is not None:
-        record_failure(cluster.pk, client.failure)
-    elif client.answered:
-        record_answer(cluster.pk)
+        record_failure(cluster.pk, client.failure, began=began)
+    elif client.answered_at is not None:
+        record_answer(cluster.pk, at=client.answered_at)
     elif probing:
         # Nothing was asked: the next run may ask at once.
         Cluster.objects.filter(pk=cluster.pk).update(retry_at=timezone.now())

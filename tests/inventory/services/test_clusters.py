@@ -111,6 +111,37 @@ def test_each_failure_in_a_row_moves_the_next_attempt_away(lab: Cluster, cluster
 
 
 @pytest.mark.fake_only
+def test_work_that_met_the_same_silence_counts_once(lab: Cluster, cluster: Any) -> None:
+    cluster.faults.answer(503, "down", times=3)
+
+    with (
+        clusters.open_client(lab) as one,
+        clusters.open_client(lab) as two,
+        clusters.open_client(lab) as three,
+    ):
+        for client in (one, two, three):
+            with pytest.raises(ClusterUnavailableError):
+                client.version()
+
+    lab.refresh_from_db()
+    assert lab.failures == 1
+    assert OutboxEvent.objects.filter(type="consort.cluster.silent").count() == 1
+
+
+@pytest.mark.fake_only
+def test_an_answer_from_before_the_silence_does_not_end_the_waiting(
+    lab: Cluster, cluster: Any
+) -> None:
+    with clusters.open_client(lab) as client:
+        client.version()
+        silent(lab, cluster)
+
+    lab.refresh_from_db()
+    assert lab.failures == 1
+    assert lab.retry_at is not None
+
+
+@pytest.mark.fake_only
 def test_an_answer_after_failures_ends_the_waiting_and_is_told_once(
     lab: Cluster, cluster: Any
 ) -> None:
