@@ -336,6 +336,25 @@ def test_a_pod_that_takes_its_time_to_end_stays_until_it_has_ended(
     assert pods_of(cluster, namespace) == []
 
 
+def test_a_waiting_pod_with_a_finalizer_goes_when_it_is_let_go(
+    cluster: FakeCluster, namespace: str
+) -> None:
+    meta = {"name": "held", "namespace": namespace, "finalizers": ["lab.example/hold"]}
+    pod = deployment(namespace, count="64")["spec"]["template"]
+    cluster.create({"apiVersion": "v1", "kind": "Pod"} | pod | {"metadata": meta})
+    cluster.settle()
+
+    cluster.delete("v1", "Pod", "held", namespace)
+    cluster.settle()
+    held = cluster.get("v1", "Pod", "held", namespace)
+    cluster.change(
+        "v1", "Pod", "held", lambda item: item["metadata"].pop("finalizers"), namespace=namespace
+    )
+
+    assert held
+    assert cluster.get("v1", "Pod", "held", namespace) is None
+
+
 def test_a_foreground_deletion_ends_after_what_it_owns(
     cluster: FakeCluster, namespace: str
 ) -> None:

@@ -191,7 +191,9 @@ class Api:
         if call.dry_run:
             return item
         meta = item["metadata"]
-        held = meta.get("finalizers") or kind is NAMESPACE or kind.name == "Pod"
+        # A Pod on a node waits for its kubelet, a namespace for what is in it.
+        waits = kind is NAMESPACE or bool(meta.get("deletionGracePeriodSeconds"))
+        held = meta.get("finalizers") or waits
         if meta.get("deletionTimestamp") and not held:
             self.store.drop(kind, item)
             return item
