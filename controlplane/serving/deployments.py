@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from controlplane.serving import containers, facts
+from controlplane.serving.container_settings import ContainerSettings
 from controlplane.serving.engines import launcher
 from controlplane.serving.engines.base import EngineCommand, EngineRequest
 from controlplane.serving.plans import spec_hash
-from controlplane.serving.renderers.base import ArtefactVolume, Manifest
+from controlplane.serving.renderers.base import ArtefactVolume, Manifest, RenderRefusedError
 from controlplane.serving.renderers.plain import engine_manifests
 from controlplane.serving.targets.kubernetes.stamping import with_hash
 
@@ -140,6 +141,7 @@ def _manifests(
         return []
     node = accelerator.node
     settings = containers.read_settings({"namespace": node.cluster.namespace} | pool.containers)
+    _require_ours_to_run(pool, settings)
     group = containers.engine_group(
         settings,
         request,
@@ -151,6 +153,25 @@ def _manifests(
     if group.artefact is None:
         group = replace(group, artefact=artefact_volume(pool))
     return engine_manifests(group)
+
+
+def _require_ours_to_run(pool: "Pool", settings: ContainerSettings) -> None:
+    """A plan gives roles to accelerators of nodes that are named: it runs engines of one node.
+
+    Raises RenderRefusedError for a pool whose engines somebody else counts or places.
+    """
+    if settings.autoscaled:
+        raise RenderRefusedError(
+            "containers.autoscaled",
+            f"An autoscaler owns the number of engines of pool {pool.slug}, so a plan would fight "
+            "it. Export the manifests and adopt what runs, or set containers.autoscaled to false.",
+        )
+    if settings.span is not None:
+        raise RenderRefusedError(
+            "containers.span",
+            f"Engines of pool {pool.slug} span several nodes; a plan starts engines of one "
+            "accelerator. Export the manifests and adopt what runs, or leave containers.span out.",
+        )
 
 
 def _for_container(env: Mapping[str, str], pool: "Pool", request: EngineRequest) -> dict[str, str]:

@@ -88,6 +88,10 @@ def _want(workload: Workload, pool: Pool, accelerator: Accelerator, role: str) -
     changed = (workload.desired, workload.desired_state, workload.role) != (desired, state, role)
     workload.pool, workload.assignment = pool, assignment
     workload.desired, workload.desired_state, workload.role = desired, state, role
+    if role and desired["manifests"]:
+        workload.conditions = with_condition(
+            workload.conditions, type="Rendered", status="True", reason="Plain", at=timezone.now()
+        )
     workload.generation += changed
     workload.save()
 

@@ -1,5 +1,7 @@
 """From a pool, an accelerator and a role to the engine that should run there."""
 
+from typing import Any
+
 import pytest
 
 from controlplane.serving.deployments import (
@@ -97,6 +99,22 @@ def test_a_pool_without_an_image_for_the_vendor_is_refused_with_the_field() -> N
     pool = make_pool()
 
     with pytest.raises(RenderRefusedError, match=r"containers\.images\.amd"):
+        desired_spec(pool, on_kubernetes(), role="both")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"autoscaled": True}, "An autoscaler owns the number"),
+        ({"span": {"nodes": 2, "worker_arguments": ["--headless"]}}, "span several nodes"),
+    ],
+)
+def test_a_pool_that_somebody_else_counts_or_places_is_refused(
+    settings: dict[str, Any], words: str
+) -> None:
+    pool = make_container_pool(containers=settings)
+
+    with pytest.raises(RenderRefusedError, match=words):
         desired_spec(pool, on_kubernetes(), role="both")
 
 
