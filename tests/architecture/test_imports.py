@@ -32,6 +32,7 @@ for name in sys.argv[1:]:
         "inventory.discovery",
         "inventory.agent",
         "controlplane.serving.enginehost",
+        "controlplane.serving.renderers",
         "controlplane.config.embedded",
     ],
 )

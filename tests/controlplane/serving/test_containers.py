@@ -13,13 +13,14 @@ from controlplane.serving.containers import (
     several,
 )
 from controlplane.serving.engines import launcher
-from controlplane.serving.engines.base import EngineRequest
+from controlplane.serving.engines.base import EngineCommand, EngineRequest
 from controlplane.serving.renderers.base import (
     DeviceClaim,
     EngineGroup,
     ExtendedResource,
     RenderRefusedError,
 )
+from inventory.vendors import vendors
 
 IMAGES = {vendor: f"registry.example/{vendor}:1" for vendor in ("nvidia", "amd", "intel-gaudi")}
 
@@ -51,6 +52,36 @@ def test_devices_are_counted_by_the_vendors_resource(vendor: str, resource: str)
 )
 def test_devices_are_claimed_by_the_vendors_class(vendor: str, device_class: str) -> None:
     assert group(vendor, claims=True).devices == DeviceClaim(device_class=device_class)
+
+
+@pytest.mark.parametrize("vendor", sorted(vendors()))
+def test_devices_of_every_vendor_can_be_asked_for(vendor: str) -> None:
+    request = EngineRequest(
+        name="e", role="both", vendor=vendor, accelerator="x", slot=0, model="m", model_name="m",
+        max_model_len=1, tensor_parallel=2,
+    )  # fmt: skip
+    settings = read_settings({"namespace": "llm", "images": {vendor: "r.example/engine:1"}})
+
+    found = engine_group(
+        settings, request, EngineCommand(argv=("run",)), pool="p", engine="vllm"
+    )  # fmt: skip
+
+    assert found.devices is not None
+    assert found.devices.count == 2
+
+
+def test_a_vendor_that_gives_out_claims_only_is_claimed_unasked() -> None:
+    settings = read_settings({"namespace": "llm", "images": {"tenstorrent": "r.example/engine:1"}})
+    request = EngineRequest(
+        name="e", role="both", vendor="tenstorrent", accelerator="x", slot=0, model="m",
+        model_name="m", max_model_len=1,
+    )  # fmt: skip
+
+    found = engine_group(
+        settings, request, EngineCommand(argv=("run",)), pool="p", engine="vllm"
+    )  # fmt: skip
+
+    assert found.devices == DeviceClaim(device_class="tenstorrent.com")
 
 
 def test_a_class_that_was_set_is_claimed_under_its_conditions() -> None:
