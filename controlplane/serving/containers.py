@@ -4,9 +4,7 @@ Names of devices come from the vendor's facts, unless the settings say otherwise
 is refused with the field that is missing.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from controlplane.serving.container_settings import ContainerSettings, Devices, read_settings
 from controlplane.serving.engines.base import (
@@ -40,7 +38,6 @@ __all__ = [
     "SIDE_CHANNEL_PORT",
     "engine_group",
     "gateway_of",
-    "model_path",
     "picker_images_of",
     "picker_of",
     "read_settings",
@@ -116,12 +113,6 @@ def several(group: EngineGroup, settings: ContainerSettings, *, replicas: int) -
         worker_argv=(*group.argv, *span.worker_arguments),
         argv=(*group.argv, *span.leader_arguments),
     )
-
-
-def model_path(values: Mapping[str, Any]) -> str:
-    """Folder of a container in which the model's files are; empty if the pool names no volume."""
-    files = read_settings({"namespace": "unsaid", **values}).files
-    return files.mount_path if files else ""
 
 
 def picker_images_of(settings: ContainerSettings) -> PickerImages:

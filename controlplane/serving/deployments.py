@@ -72,12 +72,17 @@ def engine_request(pool: "Pool", accelerator: "Accelerator", *, role: str) -> En
 
 def _model_path(pool: "Pool", accelerator: "Accelerator") -> str:
     """Where the engine finds the pool's files; empty where it looks for the weights itself."""
-    if pool.artefact is None:
-        return ""
     if not is_on_kubernetes(accelerator):
-        return pool.artefact.folder
+        return pool.artefact.folder if pool.artefact else ""
+    return pod_model_path(pool)
+
+
+def pod_model_path(pool: "Pool") -> str:
+    """Where a Pod has the model's files: the volume that the pool names, else its artefact."""
     files = pool.containers.get("files")
-    return str(files.get("mount_path", MOUNT)) if isinstance(files, Mapping) else MOUNT
+    if isinstance(files, Mapping):
+        return str(files.get("mount_path", MOUNT))
+    return MOUNT if pool.artefact else ""
 
 
 def artefact_volume(pool: "Pool") -> ArtefactVolume | None:

@@ -99,7 +99,7 @@ def _members(pool: Pool, cluster: str) -> list[tuple[str, Accelerator]]:
     """Role and accelerator of every open assignment, in one cluster."""
     rows = (
         AssignedAccelerator.objects.filter(open=True, assignment__pool=pool)
-        .select_related("assignment", "accelerator__model", "accelerator__node__cluster")
+        .select_related("assignment", "accelerator__model", "accelerator__node__cluster__site")
         .order_by("accelerator__node__hostname", "accelerator__slot", "pk")
     )
     found = [(row.assignment.role, row.accelerator) for row in rows]
@@ -171,6 +171,8 @@ def _group(
         engine=pool.engine,
         hostnames=tuple(sorted(nodes)) if _is_kubernetes(first.node.cluster) else (),
     )
+    if group.artefact is None:
+        group = replace(group, artefact=deployments.artefact_volume(pool))
     used = len(request.devices)
     return containers.several(group, settings, replicas=max(1, len(accelerators) // used))
 
@@ -180,7 +182,7 @@ def _request(pool: Pool, accelerator: Accelerator, role: str) -> EngineRequest:
     request = replace(
         inside_pod(deployments.engine_request(pool, accelerator, role=role)),
         name=f"{pool.slug}-{role}-{accelerator.model.slug}",
-        model_path=containers.model_path(pool.containers),
+        model_path=deployments.pod_model_path(pool),
     )
     if pool.engine != "simulated":
         return request

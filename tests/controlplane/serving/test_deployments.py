@@ -123,3 +123,20 @@ def test_an_engine_of_this_machine_has_no_objects() -> None:
 
     assert desired_spec(make_pool(), accelerator, role="both")["manifests"] == []
     assert engine_name(accelerator) == f"{accelerator.node.hostname}-0"
+
+
+def test_an_engine_in_a_pod_looks_for_the_model_where_the_volume_is_mounted() -> None:
+    files = {"kind": "pvc", "source": "weights", "mount_path": "/weights"}
+    pool = make_pool(
+        engine="vllm",
+        containers={"images": {"amd": "registry.example/vllm:1"}, "files": files},
+    )
+    accelerator = accelerators_of(make_fleet_node(kind="kubernetes"))[0]
+
+    desired = desired_spec(pool, accelerator, role="both")
+
+    assert "/weights" in desired["argv"]
+    pod = desired["manifests"][-1]["spec"]["template"]["spec"]
+    assert {"name": "model", "mountPath": "/weights", "readOnly": True} in pod["containers"][0][
+        "volumeMounts"
+    ]
