@@ -124,6 +124,28 @@ def test_a_bad_deployment_is_refused_with_the_path_of_the_field(
     assert field in [cause["field"] for cause in refused.value.details["causes"]]
 
 
+def test_a_pod_template_inside_a_custom_object_has_the_fields_of_a_pod(
+    cluster: FakeCluster,
+) -> None:
+    space = cluster.namespace()
+    container = {"name": "engine", "image": "vllm:1", "port": 8000}
+    template = {"spec": {"containers": [container]}}
+    meta = {"name": "large", "namespace": space}
+    kind = kind_of("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
+    body = {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": meta,
+        "spec": {"leaderWorkerTemplate": {"workerTemplate": template}},
+    }
+
+    with pytest.raises(ApiError) as refused:
+        cluster.api.create(kind, space, body, Call("consort", strict=True))
+
+    path = "spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].port"
+    assert (refused.value.status, path in refused.value.message) == (400, True)
+
+
 def test_a_selector_cannot_change(cluster: FakeCluster) -> None:
     space = cluster.namespace()
     cluster.create(deployment(space))

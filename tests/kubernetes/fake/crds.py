@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.kubernetes.fake import typed
 from tests.kubernetes.fake.errors import cause
 
 Object = dict[str, Any]
@@ -41,6 +42,11 @@ class Each:
     item: Any
     least: int = 0
     most: int = 1024
+
+
+@dataclass(frozen=True)
+class Template:
+    """A Pod template, with the fields of the built-in kind."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +167,7 @@ REWRITE = Map(
     },
     ("poolRef", "rules"),
 )
-TEMPLATE = Map({"metadata": ANY, "spec": ANY}, ("spec",))
+TEMPLATE = Template()
 GROUP = Map(
     {
         "replicas": Whole(0),
@@ -264,6 +270,8 @@ def _read(schema: Any, value: Any, path: str, reading: Reading) -> Any:
         _text(schema, value, path, reading)
     elif isinstance(schema, Whole):
         _whole(schema, value, path, reading)
+    elif isinstance(schema, Template):
+        _template(value, path, reading)
     return value
 
 
@@ -307,6 +315,12 @@ def _list(schema: Each, value: Any, path: str, reading: Reading) -> Any:
             )
         )
     return [_read(schema.item, item, f"{path}[{n}]", reading) for n, item in enumerate(value)]
+
+
+def _template(value: Any, path: str, reading: Reading) -> None:
+    unknown, wrong = typed.template_errors(value)
+    reading.unknown += [f"{path}.{field}" for field in unknown]
+    reading.causes += [cause(path, f"Invalid value: {said}") for said in wrong]
 
 
 def _text(schema: Text, value: Any, path: str, reading: Reading) -> None:

@@ -58,12 +58,27 @@ def wrong_types(kind: Kind, item: Object) -> list[str]:
     ]
 
 
+def template_errors(template: Any) -> tuple[list[str], list[str]]:
+    """Unknown fields, and wrong values, of a Pod template inside a custom object."""
+    unknown, wrong = [], []
+    for error in _errors_of(client.V1PodTemplateSpec, template):
+        if error["type"] == "extra_forbidden":
+            unknown.append(_dotted(error["loc"]))
+        elif not _quantity(error):
+            wrong.append(f"{_dotted(error['loc'])}: {error['msg']}")
+    return unknown, wrong
+
+
 def _errors(kind: Kind, item: Object) -> list[Any]:
     model = MODELS.get(kind.name) or getattr(client, f"V1{kind.name}")
     # managedFields and server-made times are the fake's own.
     meta = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
+    return _errors_of(model, item | {"metadata": meta})
+
+
+def _errors_of(model: Any, value: Any) -> list[Any]:
     try:
-        model.model_validate(item | {"metadata": meta})
+        model.model_validate(value)
     except pydantic.ValidationError as error:
         return list(error.errors())
     return []
