@@ -7,6 +7,7 @@ passed on or after it was carried out but not answered.
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,10 +22,17 @@ from controlplane.serving.models import (
     Wave,
     Workload,
 )
+from inventory.files import measure_folder
 from tests.controlplane.serving.boundary import Boundary, ScriptedRouter, proxy_of
-from tests.controlplane.serving.factories import make_applying, make_fleet_node, make_pool
+from tests.controlplane.serving.factories import (
+    make_applying,
+    make_artefact,
+    make_fleet_node,
+    make_pool,
+)
 from tests.controlplane.serving.killing import KillAt, Worker, finish
 from tests.controlplane.serving.processes import TOKEN, EngineHost
+from tests.factories import make_olga
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
@@ -39,6 +47,9 @@ def proxy(engine_host: EngineHost) -> Iterator[Boundary]:
 @pytest.mark.parametrize(
     ("step", "call", "when"),
     [
+        (Wave.Step.PREFETCH, "GET /engines", "before"),
+        (Wave.Step.PREFETCH, "PUT /folders", "before"),
+        (Wave.Step.PREFETCH, "PUT /folders", "after"),
         (Wave.Step.DRAIN, "GET /engines", "before"),
         (Wave.Step.DRAIN, "PUT /admin/pool-document", "after"),
         (Wave.Step.SWITCH, "GET /engines", "before"),
@@ -54,6 +65,7 @@ def test_a_change_ends_in_the_same_state_wherever_the_worker_is_killed(
     engine_host: EngineHost,
     proxy: Boundary,
     scripted_router: ScriptedRouter,
+    tmp_path: Path,
     step: str,
     call: str,
     when: str,
@@ -61,6 +73,8 @@ def test_a_change_ends_in_the_same_state_wherever_the_worker_is_killed(
     pool, node = make_pool(), make_fleet_node(accelerators=1)
     finish(make_applying(pool, node, role="both"))
     before = Endpoint.objects.get(state="ready")
+    if step == Wave.Step.PREFETCH:
+        give_files(pool, tmp_path / "files")
     plan = make_applying(pool, node, role="decode")
     killing = KillAt(plan, step, call, when, proxy, scripted_router.server)
 
@@ -73,6 +87,16 @@ def test_a_change_ends_in_the_same_state_wherever_the_worker_is_killed(
     assert_role_changed_once(pool, plan, before, scripted_router)
     names = [engine["name"] for engine in engine_host.client.get("/engines").json()["engines"]]
     assert names == [Workload.objects.get().name]
+
+
+def give_files(pool: Pool, folder: Path) -> None:
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    sha256 = measure_folder(folder, most_seconds=9).sha256
+    files = make_artefact(uri=str(folder), sha256=sha256)
+    services.set_pool_artefact(
+        pool_id=pool.pk, artefact_id=files.pk, reason="test", actor=make_olga()
+    )
 
 
 def assert_role_changed_once(
