@@ -5,6 +5,9 @@ costs all of its cache. The start-up probe gives the weights time to load. Befor
 the Pod waits, so that routers see it leave first; then it has the longest answer's time to finish.
 """
 
+import hashlib
+import json
+
 from controlplane.serving.renderers import _labels
 from controlplane.serving.renderers.base import (
     ENGINE_CONTAINER,
@@ -129,37 +132,43 @@ def volumes(group: EngineGroup) -> list[Manifest]:
 
 
 def claim_template(group: EngineGroup) -> Manifest | None:
-    """Template of the claim of each Pod, when devices are claimed and not counted."""
+    """Template of the claim of each Pod, when devices are claimed and not counted.
+
+    The API server lets nobody change its spec, so its name carries a hash of it: another claim is
+    another template, and the Pods that still run keep theirs.
+    """
     if not isinstance(group.devices, DeviceClaim):
         return None
-    exactly: Manifest = {
-        "deviceClassName": group.devices.device_class,
-        "allocationMode": "ExactCount",
-        "count": group.devices.count,
-    }
-    if group.devices.conditions:
-        exactly["selectors"] = [
-            {"cel": {"expression": condition}} for condition in group.devices.conditions
-        ]
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaimTemplate",
-        "metadata": _labels.metadata(group, name=_claim_name(group)),
+        "metadata": _labels.metadata(group, name=_claim_name(group, group.devices)),
         "spec": {
-            "metadata": {"labels": _labels.engine_labels(group)},
-            "spec": {"devices": {"requests": [{"name": CLAIM, "exactly": exactly}]}},
+            "spec": {"devices": {"requests": [{"name": CLAIM, "exactly": _exactly(group.devices)}]}}
         },
     }
 
 
-def _claim_name(group: EngineGroup) -> str:
-    return labels.object_name(f"{group.name}-{CLAIM}")
+def _exactly(claim: DeviceClaim) -> Manifest:
+    found: Manifest = {
+        "deviceClassName": claim.device_class,
+        "allocationMode": "ExactCount",
+        "count": claim.count,
+    }
+    if claim.conditions:
+        found["selectors"] = [{"cel": {"expression": condition}} for condition in claim.conditions]
+    return found
+
+
+def _claim_name(group: EngineGroup, claim: DeviceClaim) -> str:
+    digest = hashlib.sha256(json.dumps(_exactly(claim), sort_keys=True).encode()).hexdigest()
+    return f"{labels.object_name(group.name, labels.MOST - 9)}-{digest[:8]}"
 
 
 def _resource_claims(group: EngineGroup) -> list[Manifest]:
     if not isinstance(group.devices, DeviceClaim):
         return []
-    return [{"name": CLAIM, "resourceClaimTemplateName": _claim_name(group)}]
+    return [{"name": CLAIM, "resourceClaimTemplateName": _claim_name(group, group.devices)}]
 
 
 def _resources(group: EngineGroup) -> Manifest:

@@ -5,6 +5,7 @@ import pytest
 from controlplane.serving.renderers import _pods
 from controlplane.serving.renderers.base import (
     ArtefactVolume,
+    DeviceClaim,
     RenderRefusedError,
     SecretVariable,
     Toleration,
@@ -98,3 +99,22 @@ def test_the_pod_has_no_rights_towards_the_cluster() -> None:
     spec = _pods.pod_spec(make_group())
 
     assert spec["automountServiceAccountToken"] is False
+
+
+def test_another_claim_is_another_template_and_a_change_of_role_is_none() -> None:
+    claim = DeviceClaim(device_class="gpu.nvidia.com")
+    groups = [
+        make_group(devices=claim, role="prefill"),
+        make_group(devices=claim, role="decode"),
+        make_group(devices=DeviceClaim(device_class="gpu.nvidia.com", count=2)),
+    ]
+
+    prefill, decode, other = (_pods.claim_template(group) for group in groups)
+
+    assert prefill is not None
+    assert decode is not None
+    assert other is not None
+    assert prefill["metadata"]["name"] == decode["metadata"]["name"]
+    # The API server refuses any change of a template's spec.
+    assert prefill["spec"] == decode["spec"]
+    assert prefill["metadata"]["name"] != other["metadata"]["name"]
