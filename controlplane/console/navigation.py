@@ -38,12 +38,14 @@ GROUPS: list[tuple[object, list[Page]]] = [
         [
             Page("console:nodes", _("Nodes"), "node", "inventory.view_node", key="n"),
             Page("console:clusters", _("Clusters"), "cube", "inventory.view_cluster"),
+            Page("console:findings", _("Findings"), "find", "inventory.view_finding"),
         ],
     ),
     (
         _("Serving"),
         [
             Page("console:pools", _("Pools"), "pool", "serving.view_pool", key="p"),
+            Page("console:models", _("Models"), "chip", "serving.view_model"),
             Page("console:roles", _("Roles"), "roles", "serving.view_pool"),
             Page(
                 "console:changes", _("Change plans"), "change", "serving.view_changeplan", key="c"

@@ -12,13 +12,14 @@ from controlplane.common import permissions
 from controlplane.common.http import ConsoleRequest
 from controlplane.console import attention, charts
 from controlplane.console import format as fmt
+from controlplane.console.findingpage import facts_of
 from controlplane.console.freshness import Source
 from controlplane.console.paging import page_of
 from controlplane.console.rolebar import role_bar
 from controlplane.console.selectors import fleet as selectors
 from controlplane.console.selectors import node as node_selectors
 from controlplane.serving.models import Role
-from inventory.models import Finding, Node
+from inventory.models import Finding, Node, Observation
 from inventory.models.words import Health, HealthReason
 
 _FILTERS = ("q", "vendor", "site", "health", "state", "role")
@@ -107,11 +108,14 @@ def _now_tab(request: ConsoleRequest, row: Node) -> dict[str, object]:
 
 def _hardware_tab(request: ConsoleRequest, row: Node) -> dict[str, object]:
     model = row.node_type.accelerator_model
+    told = row.observations.filter(source=Observation.Source.KUBERNETES).first()
     return {
         "rows": selectors.accelerator_rows(row),
         "model": model,
         "figures": sorted(model.figures.items()),
-        "findings": row.findings.select_related("closed_by")[:50],
+        "findings": row.findings.select_related("closed_by", "observation")[:50],
+        "told": told,
+        "facts": facts_of(told),
     }
 
 

@@ -14,6 +14,7 @@ FLEET_PAGES = [
     "console:nodes",
     "node",
     "console:clusters",
+    "console:findings",
     "cluster",
     "console:pools",
     "pool",
