@@ -79,12 +79,13 @@ def _with_role(rows: QuerySet[Node], role: str) -> QuerySet[Node]:
 
 def node_filters(user: User) -> NodeFilters:
     """Vendors, sites and clusters that occur among the person's nodes; two queries."""
-    rows = Node.objects.filter(pk__in=nodes_for(user).values("pk")).order_by()
-    pairs = rows.values_list("vendor", "cluster__site__slug").distinct()
-    clusters = Cluster.objects.filter(pk__in=rows.values("cluster"))
+    found = nodes_for(user).order_by()
+    rows = set(found.values_list("vendor", "cluster__site__slug", "cluster_id").distinct())
+    # By their ids: a subquery of all nodes inside was run once for each cluster by some plans.
+    clusters = Cluster.objects.filter(pk__in={cluster for _vendor, _site, cluster in rows})
     return NodeFilters(
-        vendors=sorted({vendor for vendor, _site in pairs}),
-        sites=sorted({site for _vendor, site in pairs}),
+        vendors=sorted({vendor for vendor, _site, _cluster in rows}),
+        sites=sorted({site for _vendor, site, _cluster in rows}),
         clusters=list(clusters),
     )
 
