@@ -47,15 +47,17 @@ exec chroot "$root" "$@"
 _PROBE = """
 import json, ssl, sys, urllib.error, urllib.request
 asked = json.load(sys.stdin)
-request = urllib.request.Request(asked["url"], headers=asked["headers"])
+body = asked["body"] and json.dumps(asked["body"]).encode()
+request = urllib.request.Request(asked["url"], data=body, headers=asked["headers"])
 anybody = ssl._create_unverified_context()
 try:
-    with urllib.request.urlopen(request, timeout=10, context=anybody) as answer:
-        print(answer.status)
+    with urllib.request.urlopen(request, timeout=30, context=anybody) as answer:
+        found = [answer.status, answer.read().decode()]
 except urllib.error.HTTPError as error:
-    print(error.code)
-except OSError:
-    print(0)
+    found = [error.code, error.read().decode()]
+except OSError as error:
+    found = [0, str(error)]
+print(json.dumps(found))
 """
 
 
@@ -155,7 +157,7 @@ class Site:
             _make_place(root, mount)
             words += mount.words
         command = [
-            "nsenter", f"--net=/proc/{self.network}/ns/net",
+            *self.inside,
             "unshare", "--mount", "--propagation=private",
             "sh", "-c", _SHUT_IN, "sh", str(root), *words, "--",
             "/usr/bin/setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups",
@@ -172,18 +174,24 @@ class Site:
         self.pods.append(pod)
         return pod
 
-    def get(self, url: str, **headers: str) -> int:
-        """Status of an answer, as a probe of the kubelet sees it; 0 for none."""
+    def ask(self, url: str, body: Any = None, **headers: str) -> tuple[int, str]:
+        """Status and content of an answer inside the network; 0 for none. Believes anybody."""
+        asked = {"url": url, "headers": headers, "body": body}
         done = subprocess.run(
-            ["nsenter", f"--net=/proc/{self.network}/ns/net", sys.executable, "-c", _PROBE],
-            input=json.dumps({"url": url, "headers": headers}), capture_output=True, text=True,
-            timeout=60, check=True,
+            [*self.inside, sys.executable, "-c", _PROBE], input=json.dumps(asked), text=True,
+            capture_output=True, timeout=60, check=True,
         )  # fmt: skip
-        return int(done.stdout)
+        status, text = json.loads(done.stdout)
+        return status, text
 
     def run(self, *command: str) -> subprocess.Popen[bytes]:
         """Something of this machine inside the network, such as a store."""
-        return subprocess.Popen(["nsenter", f"--net=/proc/{self.network}/ns/net", *command])
+        return subprocess.Popen([*self.inside, *command])
+
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """Begins a command that runs inside the network."""
+        return "nsenter", f"--net=/proc/{self.network}/ns/net"
 
     def _root(self, name: str, container: Container) -> Path:
         root = self.folder / name

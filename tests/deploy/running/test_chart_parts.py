@@ -1,6 +1,9 @@
 """What the chart renders, started word for word: paths, ports and rights as in a pod."""
 
+import os
 import secrets
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +13,6 @@ import pytest
 import yaml
 
 from deploy.compose import prepare
-from tests.deploy.containers.dockerfiles import lay_out, run_steps
 from tests.deploy.helm.chart import NAMESPACE, component, container, template
 from tests.deploy.running import stores
 from tests.deploy.running.from_chart import Kubelet
@@ -24,6 +26,7 @@ pytestmark = [
 ROUTER = "consort-router-0"
 ROUTER_HOST = f"{ROUTER}.consort-router.{NAMESPACE}.svc"
 HOST = "consort.example"
+MODEL = "granite-4.1-8b"
 CHANGES = (
     "router.replicas=1,web.processes=1,worker.concurrency=2,secrets.authorities.secret=authorities"
 )
@@ -58,7 +61,8 @@ class Release:
         }
         url = f"{asked.get('scheme', 'HTTP').lower()}://127.0.0.1:{ports[asked['port']]}{asked['path']}"
         headers = {one["name"]: one["value"] for one in asked.get("httpHeaders", ())}
-        return 200 <= self.site.get(url, **headers) < 400
+        status, _ = self.site.ask(url, **headers)
+        return 200 <= status < 400
 
     def waits_for(self, part: str, which: str, *, seconds: float = 60) -> None:
         """Until the probe finds what it looks for."""
@@ -70,6 +74,19 @@ class Release:
 
         until(holds, seconds=seconds, what=lambda: f"{which} of {pod.log()}")
 
+    def people_make_a_pool(self, engine: str) -> str:
+        """From the network of the pods; returns a key."""
+        done = subprocess.run(
+            [*self.site.inside, sys.executable, "-m", "tests.deploy.running.first_pool", engine],
+            env=os.environ | {
+                "DATABASE_URL": f"postgresql://consort@/{self.database}?host={stores.sockets()}",
+                "BROKER_URL": "redis://127.0.0.1:6379/0", "CACHE_URL": "redis://127.0.0.1:6379/1",
+            },
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
     def value(self, query: str) -> Any:
         """First value of the first row in the database."""
         with stores.connection(self.database) as row:
@@ -78,7 +95,9 @@ class Release:
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory, embedded_servers: None) -> Iterator[Release]:
+def release(
+    tmp_path_factory: pytest.TempPathFactory, trees: dict[str, Path], embedded_servers: None
+) -> Iterator[Release]:
     """Tables made by the hook, then every part but the live worker."""
     folder = tmp_path_factory.mktemp("pods")
     user = stores.sockets().stat().st_uid
@@ -97,7 +116,7 @@ def release(tmp_path_factory: pytest.TempPathFactory, embedded_servers: None) ->
         stores.cache_and_broker(opened, "--bind", "127.0.0.1", "--port", "6379"),
     ):
         kubelet = Kubelet(
-            folder / "volumes", user=user, trees=_trees(folder), manifests=manifests,
+            folder / "volumes", user=user, trees=trees, manifests=manifests,
             secrets=_secrets(folder, database),
         )  # fmt: skip
         templates = {part: one["spec"]["template"] for part, one in workloads.items()}
@@ -117,10 +136,16 @@ def release(tmp_path_factory: pytest.TempPathFactory, embedded_servers: None) ->
         yield release
 
 
-def _trees(folder: Path) -> dict[str, Path]:
-    found = {name: lay_out(name, folder / "trees" / name) for name in ("control-plane", "router")}
-    run_steps("control-plane", found["control-plane"])
-    return found
+@pytest.fixture
+def engine(release: Release) -> Iterator[str]:
+    """A simulated engine that somebody runs in the same network."""
+    command = (sys.executable, "-m", "routing.testbed.engine", "--port", "9000", "--model", MODEL)
+    process = release.site.run(
+        *command, "--accelerator", "amd-mi325x", "--role", "both", "--speed", "20"
+    )
+    yield "http://127.0.0.1:9000"
+    process.kill()
+    process.wait()
 
 
 def _secrets(folder: Path, database: str) -> dict[str, dict[str, str]]:
@@ -149,11 +174,24 @@ def test_a_part_becomes_ready_as_its_probes_see_it(release: Release, part: str, 
     release.waits_for(part, which)
 
 
-def test_a_router_lives_and_is_ready_only_with_a_document(release: Release) -> None:
+def test_a_router_is_ready_from_its_first_document_on_and_serves(
+    release: Release, engine: str
+) -> None:
     release.waits_for("router", "startupProbe")
     release.waits_for("router", "livenessProbe")
-
     assert not release.probe("router", "readinessProbe")
+
+    secret = release.people_make_a_pool(engine)
+    release.waits_for("router", "readinessProbe")
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "Say hello."}]}
+    headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+
+    def served() -> bool:
+        # The first documents come before the engine has shown that it answers.
+        status, _ = release.site.ask("http://127.0.0.1:8080/v1/chat/completions", body, **headers)
+        return status == 200
+
+    until(served, seconds=90, what=lambda: release.pods["worker"].log())
 
 
 def test_the_hook_made_tables_and_registered_the_router(release: Release) -> None:
@@ -179,24 +217,27 @@ def test_beat_broker_worker_and_router_work_together_over_tls(release: Release) 
 
 def test_the_first_person_is_made_inside_the_pod(release: Release) -> None:
     release.waits_for("web", "readinessProbe")
-    command = ("python", "manage.py", "create_person", "olga", "--role", "platform-admin")
+    command = ("python", "manage.py", "create_person", "dora", "--role", "platform-admin")
 
     made = release.pods["web"].execute(*command)
 
     assert made.returncode == 0, made.stderr
-    assert made.stdout.split()[0] == "olga"
-    assert release.value("SELECT roles FROM tenancy_user") == ["platform-admin"]
+    assert made.stdout.split()[0] == "dora"
+    roles = release.value("SELECT roles FROM tenancy_user WHERE username = 'dora'")
+    assert roles == ["platform-admin"]
 
 
 def test_the_console_and_its_files_are_served(release: Release) -> None:
     release.waits_for("web", "readinessProbe")
-    page = "http://127.0.0.1:8000/"
 
-    assert release.site.get(f"{page}login", Host=HOST) == 200
-    assert release.site.get(f"{page}login", Host="elsewhere.example") == 400
+    def status(path: str, host: str = HOST) -> int:
+        return release.site.ask(f"http://127.0.0.1:8000/{path}", Host=host)[0]
+
+    assert status("login") == 200
+    assert status("login", host="elsewhere.example") == 400
     (sheet, *_) = sorted(Path("controlplane/console/assets").rglob("*.css"))
     path = sheet.relative_to("controlplane/console/assets")
-    assert release.site.get(f"{page}static/{path}", Host=HOST) == 200
+    assert status(f"static/{path}") == 200
 
 
 @pytest.mark.parametrize("part", [*SERVING, "router"])

@@ -10,7 +10,7 @@ import pytest
 
 from deploy.compose import prepare
 from tests.deploy.compose.file import FOLDER, Service, services
-from tests.deploy.containers.dockerfiles import HOME, lay_out, run_steps
+from tests.deploy.containers.dockerfiles import HOME
 from tests.deploy.running import stores
 from tests.deploy.running.pods import Container, Mount, Pod, Site, site, until
 
@@ -45,7 +45,9 @@ class Host:
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory, embedded_servers: None) -> Iterator[Host]:
+def host(
+    tmp_path_factory: pytest.TempPathFactory, trees: dict[str, Path], embedded_servers: None
+) -> Iterator[Host]:
     """Tables made by the upgrade, then the rest."""
     folder = tmp_path_factory.mktemp("compose")
     user = stores.sockets().stat().st_uid
@@ -58,7 +60,7 @@ def host(tmp_path_factory: pytest.TempPathFactory, embedded_servers: None) -> It
             site(folder / "roots", user=user, hosts=["valkey", "router"]) as opened,
             stores.cache_and_broker(opened, *options),
         ):
-            makes = Maker(folder, made, user=user)
+            makes = Maker(folder, made, trees, user=user)
             upgrade = opened.start("upgrade", makes.container("upgrade", "control-plane"))
             assert upgrade.process.wait(timeout=240) == 0, upgrade.log()
             yield Host(database, {name: _started(opened, makes, name) for name in SERVING})
@@ -79,10 +81,8 @@ def _make_secrets(made: Path, database: str, *, user: int) -> None:
 class Maker:
     """Services as containers of this machine."""
 
-    def __init__(self, folder: Path, made: Path, *, user: int) -> None:
-        self._folder, self._made, self._user = folder, made, user
-        self._trees = {name: lay_out(name, folder / name) for name in ("control-plane", "router")}
-        run_steps("control-plane", self._trees["control-plane"])
+    def __init__(self, folder: Path, made: Path, trees: dict[str, Path], *, user: int) -> None:
+        self._folder, self._made, self._trees, self._user = folder, made, trees, user
 
     def container(self, name: str, image: str) -> Container:
         """One service with its secrets, scratch folders and volumes."""
