@@ -3,6 +3,8 @@
 `cluster.settle()` lets them work until nothing changes; time is moved by `cluster.advance`.
 """
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -273,6 +275,34 @@ def test_a_lost_nodes_pods_are_not_ready_at_once_and_replaced_after_five_minutes
     assert by_uid.pop(pod["metadata"]["uid"])["metadata"]["deletionTimestamp"]
     (new,) = by_uid.values()
     assert new["spec"]["nodeName"] != pod["spec"]["nodeName"]
+
+
+def test_a_probe_asks_the_engine_at_the_pods_address(cluster: FakeCluster, namespace: str) -> None:
+    class Engine(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/health" else 404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nobody reads it."""
+
+    cluster.engine_for = lambda pod: PodRun(ready="probe")
+    item = deployment(namespace)
+    container = item["spec"]["template"]["spec"]["containers"][0]
+    container["readinessProbe"] = {"httpGet": {"path": "/health", "port": "http"}}
+    cluster.create(item)
+    cluster.settle()
+    (before,) = pods_of(cluster, namespace)
+
+    with ThreadingHTTPServer((before["status"]["podIP"], 8000), Engine) as engine:
+        threading.Thread(target=engine.serve_forever, args=(0.05,), daemon=True).start()
+        cluster.until(
+            lambda: condition_of(pods_of(cluster, namespace)[0], "Ready")["status"] == "True"
+        )
+        engine.shutdown()
+
+    assert condition_of(before, "Ready")["status"] == "False"
 
 
 def test_endpoint_slices_follow_readiness(cluster: FakeCluster, namespace: str) -> None:

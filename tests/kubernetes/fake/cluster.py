@@ -2,6 +2,7 @@
 
 import copy
 import datetime as dt
+import time
 import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.kubernetes.fake.requests import Answerer
 from tests.kubernetes.fake.server import FakeServer, Write
 from tests.kubernetes.fake.store import Object, Store
 
-MOST_TICKS = 50
+PAUSE_SECONDS = 0.05
 SYSTEM = ("default", "kube-system", "kube-node-lease")
 
 
@@ -117,11 +118,15 @@ class FakeCluster:
 
     def until(self, found: Callable[[], Any], seconds: float = 30.0) -> Any:
         """Let controllers work until `found` is true, and return what it found."""
-        for _ in range(MOST_TICKS):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
             if value := found():
                 return value
-            self.tick()
-        raise AssertionError(f"not reached after {MOST_TICKS} rounds of the controllers")
+            if not self.tick():
+                # What is waited for happens outside: an engine that starts, a caller that writes.
+                with self.api.store.changed:
+                    self.api.store.changed.wait(PAUSE_SECONDS)
+        raise AssertionError(f"not reached within {seconds} s")
 
     def tick(self) -> bool:
         """One round of controllers, scheduler and kubelets; whether anything changed."""
