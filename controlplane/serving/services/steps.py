@@ -29,7 +29,7 @@ from controlplane.serving.models import (
     Workload,
 )
 from controlplane.serving.renderers.base import RenderRefusedError
-from controlplane.serving.services import artefacts, guards, ledger, routers, workloads
+from controlplane.serving.services import artefacts, guards, ledger, refusals, routers, workloads
 from controlplane.serving.targets.base import SeenEngine
 
 State = Endpoint.State
@@ -275,7 +275,7 @@ STEPS: dict[str, Callable[[Run], bool]] = {
 def _require_not_refused(missing: Sequence[Workload]) -> None:
     """A target that said no says it again: there is nothing to wait for."""
     for workload in missing:
-        if workloads.is_refused(workload):
+        if refusals.is_refused(workload):
             raise TrippedError(f"Engine {workload.name}: {_said(workload, 'Applied')}")
 
 

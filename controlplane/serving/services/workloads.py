@@ -15,6 +15,7 @@ from controlplane.serving import deployments, figures
 from controlplane.serving.conditions import Status, with_condition
 from controlplane.serving.models import Endpoint, Pool, RoleAssignment, Workload
 from controlplane.serving.plans import PlanItem
+from controlplane.serving.services import refusals
 from controlplane.serving.services.holding import Hold
 from controlplane.serving.targets import target
 from controlplane.serving.targets.base import (
@@ -37,8 +38,6 @@ MAX_BACK_OFF_SECONDS = 60.0
 LOG_BYTES = 32 * 1024
 OF_TARGETS = frozenset({"Scheduled", "Ready", "Drifted"})
 """Conditions that only a target speaks of; what it does not say any more is taken away."""
-FIRST_REFUSED_SECONDS, LONGEST_REFUSED_SECONDS = 5.0, 300.0
-"""Pause before what a target refused is asked again, doubled with each refusal in a row."""
 WRITE_AGAIN_AFTER = timedelta(seconds=5)
 """An observation that did not change is written this often, as a proof of life."""
 
@@ -110,6 +109,7 @@ def converge(pool: Pool, hold: Hold) -> dict[UUID, SeenEngine]:
         if not _is_at_rest(workload):
             by_place[workload.target, str(workload.node.cluster_id)].append(workload)
     seen: dict[UUID, SeenEngine] = {}
+    same: list[UUID] = []
     for (slug, _cluster), workloads in sorted(by_place.items()):
         hold.renew()
         found = _looked_at(slug, workloads)
@@ -118,8 +118,10 @@ def converge(pool: Pool, hold: Hold) -> dict[UUID, SeenEngine]:
             if engine is None:
                 continue
             seen[workload.pk] = engine
-            _take_in(workload, engine)
+            if not _take_in(workload, engine):
+                same.append(workload.pk)
             _act(workload, engine, hold)
+    _prove_life(same)
     return seen
 
 
@@ -198,42 +200,17 @@ def _act(workload: Workload, seen: SeenEngine, hold: Hold) -> None:
         _note(workload, "TargetReachable", "Unknown", "Unavailable", str(error))
     except TargetRefusedError as error:
         if not error.fenced:
-            _remember_refusal(workload)
+            refusals.remember(workload)
         _note(workload, "Applied", "False", error.reason, str(error))
     else:
-        _forget_refusals(workload)
+        refusals.forget(workload)
         _note(workload, "Applied", "True", "Applied", "")
-
-
-def is_refused(workload: Workload) -> bool:
-    """True while the target's last word on what is wanted at present was no."""
-    return workload.refused_generation == workload.generation
-
-
-def _remember_refusal(workload: Workload) -> None:
-    workload.refusals = workload.refusals + 1 if is_refused(workload) else 1
-    workload.refused_generation, workload.refused_at = workload.generation, timezone.now()
-    workload.save(update_fields=["refusals", "refused_generation", "refused_at", "updated_at"])
-
-
-def _forget_refusals(workload: Workload) -> None:
-    if workload.refusals:
-        workload.refusals, workload.refused_generation, workload.refused_at = 0, None, None
-        workload.save(update_fields=["refusals", "refused_generation", "refused_at", "updated_at"])
-
-
-def _waits_after_refusal(workload: Workload, now: datetime) -> bool:
-    """True while the same would be asked again too soon: 5, 10, 20 … 300 s."""
-    if not is_refused(workload) or workload.refused_at is None:
-        return False
-    doubled = FIRST_REFUSED_SECONDS * 2.0 ** min(10, max(0, workload.refusals - 1))
-    return now < workload.refused_at + timedelta(seconds=min(LONGEST_REFUSED_SECONDS, doubled))
 
 
 def _is_due(workload: Workload, seen: SeenEngine) -> bool:
     """True if the target has to be asked for something that it was not asked for yet."""
     now = timezone.now()
-    if seen.state == "unknown" or _waits_after_refusal(workload, now):
+    if seen.state == "unknown" or refusals.still_waits(workload, now):
         return False
     if is_as_wanted(workload, seen) or _heals(workload, seen):
         return _heals(workload, seen)
@@ -260,15 +237,23 @@ def _backs_off(seen: SeenEngine, now: datetime) -> bool:
     return now.timestamp() < seen.exited_at + pause
 
 
-def _take_in(workload: Workload, seen: SeenEngine) -> None:
-    """Write what was seen, unless the same was written a moment ago."""
+def _take_in(workload: Workload, seen: SeenEngine) -> bool:
+    """Write what was seen; False if the same was written before, which needs no writing."""
     now = timezone.now()
-    is_fresh = workload.observed_at is not None and now - workload.observed_at < WRITE_AGAIN_AFTER
     reached = workload.observed_generation == workload.generation
     is_same = workload.observed == seen.as_json() and reached == is_as_wanted(workload, seen)
-    if is_fresh and is_same and workload.conditions == _conditions(workload, seen, now):
-        return
+    if is_same and workload.observed_at and workload.conditions == _conditions(workload, seen, now):
+        return False
     _write(workload, seen, now)
+    return True
+
+
+def _prove_life(same: Sequence[UUID]) -> None:
+    """Note for all at once that they were seen again, unless that was noted a moment ago."""
+    now = timezone.now()
+    Workload.objects.filter(pk__in=same, observed_at__lt=now - WRITE_AGAIN_AFTER).update(
+        observed_at=now, updated_at=now
+    )
 
 
 @transaction.atomic

@@ -11,7 +11,7 @@ from controlplane.common.permissions import NotPermittedError
 from controlplane.serving import services
 from controlplane.serving.models import Endpoint, Workload
 from controlplane.serving.plans import items_of
-from controlplane.serving.services import holding, workloads
+from controlplane.serving.services import holding, refusals, workloads
 from controlplane.serving.targets.base import SeenCondition, SeenEngine
 from controlplane.telemetry.models import ScrapeTarget
 from inventory.models import Accelerator
@@ -203,7 +203,7 @@ def test_another_wish_is_asked_for_at_once_after_a_refusal(host: Host) -> None:
     workload = converge(workload)
 
     assert len(host.asked) == 2
-    assert workloads.is_refused(workload)
+    assert refusals.is_refused(workload)
 
 
 def test_a_newer_holder_is_no_refusal_of_what_is_wanted(host: Host) -> None:
@@ -211,7 +211,7 @@ def test_a_newer_holder_is_no_refusal_of_what_is_wanted(host: Host) -> None:
 
     workload = converge(make_workload())
 
-    assert not workloads.is_refused(workload)
+    assert not refusals.is_refused(workload)
 
 
 def test_what_a_target_says_beside_the_state_comes_and_goes() -> None:
