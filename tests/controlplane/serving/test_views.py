@@ -296,3 +296,14 @@ def test_how_changes_arrive_is_changed_on_its_page(scene: Scene) -> None:
     assert (refused.status_code, saved.status_code) == (422, 302)
     pool = Pool.objects.get(pk=scene.pool.pk)
     assert (pool.canary_seconds, pool.self_heal) == (60.0, True)
+
+
+def test_the_page_of_a_plan_shows_what_the_pools_patch_changes(scene: Scene) -> None:
+    plan = drafted(scene)
+    difference = "--- rendered\n+++ patched\n+      priorityClassName: inference"
+    check = {"name": "cluster", "verdict": "pass", "sentence": "", "numbers": {"patch": difference}}
+    ChangePlan.objects.filter(pk=plan.pk).update(checks=[check])
+
+    page = client_of(scene.operator).get(f"/serving/changes/{plan.pk}")
+
+    assert "priorityClassName: inference" in page.content.decode()

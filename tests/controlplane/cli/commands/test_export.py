@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 import yaml
+from pytest_django.live_server_helper import LiveServer
 
 from controlplane.cli.commands.export import KUSTOMIZATION
 from controlplane.cli.main import main
 from deploy.tools import find
+from tests.controlplane.serving.factories import make_assigned, make_fleet_node, make_pool
 from tests.controlplane.serving.renderers.golden_cases import FOLDER
+from tests.factories import ALL_SCOPES, make_api_token, make_olga
 
 TEXT = (FOLDER / "plain-vllm-nvidia-disaggregated.yaml").read_text("utf-8")
 
@@ -134,3 +137,29 @@ def test_an_answer_that_is_no_bundle_writes_nothing(server: Any, tmp_path: Path,
 
 def _by_name(manifests: Any) -> dict[tuple[str, str], Any]:
     return {(one["kind"], one["metadata"]["name"]): one for one in manifests}
+
+
+@pytest.mark.usefixtures("clean_cache")
+def test_a_pool_of_the_real_api_becomes_a_bundle_that_builds(
+    live_server: LiveServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _token, secret = make_api_token(owner=make_olga(), scopes=list(ALL_SCOPES))
+    monkeypatch.setenv("CONSORT_URL", live_server.url)
+    monkeypatch.setenv("CONSORT_TOKEN", secret)
+    pool = make_pool(
+        engine="vllm",
+        containers={
+            "namespace": "llm", "images": {"amd": "registry.example/vllm:1"},
+            "llmd": {"picker": "registry.example/epp:1", "sidecar": "registry.example/side:1"},
+        },
+    )  # fmt: skip
+    for role in ("prefill", "decode"):
+        make_assigned(pool, make_fleet_node("amd-mi325x"), role=role)
+    flags = ["--renderer", "llm-d", "--out", str(tmp_path / "bundle")]
+
+    refused = main(["export", pool.slug, *flags])
+    code = main(["export", pool.slug, *flags, "--policy", "llm-d-default"])
+
+    assert (refused, code) == (4, 0)
+    kinds = {path.name.partition("-")[0] for path in (tmp_path / "bundle").iterdir()}
+    assert {"deployment", "inferencepool", "configmap", "role", KUSTOMIZATION} <= kinds
