@@ -30,6 +30,15 @@ _LOOKS: dict[str, Look] = {
     "degraded": Look("warn", "part", _("degraded")),
     "failed": Look("bad", "bad", _("failed")),
     "unknown": Look("off", "unk", _("unknown")),
+    # whether a model fits, and its files on nodes
+    "fits": Look("ok", "ok", _("fits")),
+    "tight": Look("warn", "part", _("tight")),
+    "too_small": Look("bad", "bad", _("too small")),
+    "not_divisible": Look("bad", "bad", _("not divisible")),
+    "present": Look("ok", "ok", _("present")),
+    "fetching": Look("run", "run", _("being fetched")),
+    "checking": Look("run", "run", _("being checked")),
+    "wrong": Look("bad", "bad", _("other files")),
     # endpoints and workloads
     "starting": Look("run", "run", _("starting")),
     "warming": Look("run", "run", _("warming")),

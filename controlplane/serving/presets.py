@@ -41,6 +41,11 @@ class Preset:
         counted = shapes.parameters(self.architecture)
         return counted.total if counted else self.published_parameters
 
+    @property
+    def billions(self) -> float | None:
+        """Parameters in billions, as people name them."""
+        return None if self.parameters is None else self.parameters / 1e9
+
     def weight_bytes(self, precision: str) -> int | None:
         """Bytes of the weights in a precision; None if unknown."""
         return shapes.weight_bytes(self.architecture, precision, self.published_parameters)
