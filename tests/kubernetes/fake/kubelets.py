@@ -32,6 +32,7 @@ EVICTED_AFTER = dt.timedelta(seconds=300)
 PROBE_SECONDS = 1.0
 IMAGE_FAILURES = frozenset({"ImagePullBackOff", "ErrImagePull", "InvalidImageName"})
 CONFIG_FAILURE = "CreateContainerConfigError"
+NEVER_STARTED = IMAGE_FAILURES | {CONFIG_FAILURE}
 
 
 @dataclass(frozen=True)
@@ -143,8 +144,8 @@ class Kubelets:
         failure = self._failure(pod, state)
         if failure != state.last:
             self._turned(state, failure)
-        if _is_of_job(pod) and not failure:
-            self.api.set_status(POD, pod, pod["status"] | {"phase": "Succeeded"})
+        if _is_of_job(pod) and failure not in NEVER_STARTED:
+            self.api.set_status(POD, pod, pod["status"] | _ended(pod, failure))
             return
         status = self._status(pod, state, failure)
         if failure and status != pod["status"]:
@@ -153,7 +154,7 @@ class Kubelets:
 
     def _turned(self, state: _Running, failure: str | None) -> None:
         """The container began to fail, or to run again."""
-        started = failure not in IMAGE_FAILURES and failure != CONFIG_FAILURE
+        started = failure not in NEVER_STARTED
         if failure and started:
             state.restarts += 1
         if not failure and state.last:
@@ -222,7 +223,7 @@ class Kubelets:
             _container(container, pod, state, failure, started=started, ready=ready)
             for container in pod["spec"]["containers"]
         ]
-        waiting = failure in IMAGE_FAILURES or failure == CONFIG_FAILURE
+        waiting = failure in NEVER_STARTED
         return pod["status"] | {
             "phase": "Pending" if waiting else "Running",
             "podIP": state.ip,
@@ -267,6 +268,24 @@ def _container(
         }
         status["lastState"] = {"terminated": last}
     return status
+
+
+def _ended(pod: Object, failure: str | None) -> Object:
+    """The status of a Job's Pod that has run to its end."""
+    code = 0 if not failure else (137 if failure == "OOMKilled" else 1)
+    reason = "Completed" if not failure else ("OOMKilled" if failure == "OOMKilled" else "Error")
+    containers = [
+        {
+            "name": container["name"],
+            "image": container["image"],
+            "imageID": "",
+            "ready": False,
+            "restartCount": 0,
+            "state": {"terminated": {"exitCode": code, "reason": reason}},
+        }
+        for container in pod["spec"]["containers"]
+    ]
+    return {"phase": "Failed" if failure else "Succeeded", "containerStatuses": containers}
 
 
 def _words(pod: Object, failure: str) -> tuple[str, str]:

@@ -244,7 +244,8 @@ class Answerer:
         if wanted not in {c["name"] for c in pod["spec"]["containers"]}:
             raise ApiError(400, f"container {wanted} is not valid for pod {target.name}")
         statuses = pod.get("status", {}).get("containerStatuses") or []
-        if not any("running" in s["state"] or "lastState" in s for s in statuses):
+        begun = {"running", "terminated"}
+        if not any(begun & set(s["state"]) or "lastState" in s for s in statuses):
             raise ApiError(400, f'container "{wanted}" in pod "{target.name}" is waiting to start')
         text = self.logs.get((target.namespace, target.name), f"{target.name}: started\n")
         if lines := request.query.get("tailLines"):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 JOB = ("batch/v1", "Job")
 CONTAINER = "prefetch"
-ARTEFACT = "consort.dev/artefact"
+OF_JOB = "consort.dev/prefetch"
 KEPT_SECONDS = 86_400
 TRIES = 2
 AGAIN_SECONDS = 60
@@ -46,7 +46,7 @@ def job_name(wanted: WantedFiles) -> str:
 
 def job(wanted: WantedFiles) -> Object:
     """The Job that brings and counts the files on one node."""
-    own = labels.ours(artefact=wanted.artefact)
+    own = labels.ours(artefact=wanted.artefact, prefetch=job_name(wanted))
     return {
         "apiVersion": JOB[0],
         "kind": JOB[1],
@@ -122,7 +122,7 @@ def bring(client: "ClusterClient", wanted: WantedFiles, *, now: datetime) -> See
     if not own:
         return SeenFiles(sight="failed", detail=f"Job {name} is somebody else's; it is left alone.")
     told = seen(wanted, found, _output(client, name, namespace, found))
-    if told.sight == "failed" and _failed_before(found, now - timedelta(seconds=AGAIN_SECONDS)):
+    if told.sight == "failed" and _ended_before(found, now - timedelta(seconds=AGAIN_SECONDS)):
         client.delete(*JOB, name, namespace, uid=found["metadata"].get("uid"))
     return told
 
@@ -132,9 +132,7 @@ def _output(client: "ClusterClient", name: str, namespace: str, found: Object) -
     status = found.get("status")
     if not isinstance(status, Mapping) or not status.get("conditions"):
         return ""
-    pods = client.list(
-        "v1", "Pod", namespace=namespace, labels=f"batch.kubernetes.io/job-name={name}"
-    )
+    pods = client.list("v1", "Pod", namespace=namespace, labels=f"{OF_JOB}={name}")
     names = sorted(
         (str(pod["metadata"].get("creationTimestamp")), pod["metadata"]["name"])
         for pod in pods.items
@@ -146,10 +144,10 @@ def _output(client: "ClusterClient", name: str, namespace: str, found: Object) -
     return ""
 
 
-def _failed_before(found: Object, then: datetime) -> bool:
-    """True if the Job failed before that time, so that it may be tried again."""
+def _ended_before(found: Object, then: datetime) -> bool:
+    """True if the Job ended before that time, so that it may be tried again."""
     for row in found["status"].get("conditions") or []:
-        if row.get("type") == "Failed" and row.get("status") == "True":
+        if row.get("type") in {"Failed", "Complete"} and row.get("status") == "True":
             try:
                 at = datetime.fromisoformat(str(row.get("lastTransitionTime")))
             except ValueError:

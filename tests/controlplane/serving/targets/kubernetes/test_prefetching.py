@@ -99,7 +99,7 @@ def test_equal_wishes_have_one_name_and_others_have_others() -> None:
         (DONE, json.dumps(SAID | {"sight": "perhaps"}), "failed", "no result"),
         (DONE, json.dumps(SAID | {"size_bytes": "5"}), "failed", "no result"),
         (DONE, "[1]", "failed", "no result"),
-        ({"status": {"conditions": [{"type": "Failed", "status": "True", "message": "BackoffLimit"}]}},
+        ({"status": {"conditions": [{"type": "Failed", "status": "True", "message": "Limit"}]}},
          json.dumps(SAID | {"sight": "failed", "detail": "answered 403"}), "failed", "403"),
         ({"status": "odd"}, "", "checking", ""),
         ({"status": {"conditions": "odd"}}, "", "checking", ""),
