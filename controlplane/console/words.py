@@ -142,6 +142,7 @@ _CHECKS: dict[str, object] = {
     "memory": _("Memory fit"),
     "engine": _("Engine support"),
     "artefact": _("Files of the model"),
+    "cluster": _("Objects in the cluster"),
     "contracts": _("KV contract"),
     "assignments": _("Role ledger"),
     "floor": _("Capacity floor"),
