@@ -471,6 +471,32 @@ def test_a_group_over_two_nodes_is_ready_as_a_whole_and_starts_again_as_a_whole(
     assert not set(first.values()) & set(second.values())
 
 
+def test_a_job_whose_pods_fail_is_tried_again_and_then_given_up(
+    cluster: FakeCluster, namespace: str
+) -> None:
+    cluster.engine_for = lambda pod: PodRun(fail="OOMKilled")
+    container = {"name": "s", "image": "copy:1"}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    cluster.create(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "copy", "namespace": namespace},
+            "spec": {"template": template, "backoffLimit": 1},
+        }
+    )
+
+    cluster.settle()
+
+    job = cluster.get("batch/v1", "Job", "copy", namespace) or {}
+    assert condition_of(job, "Failed")["reason"] == "BackoffLimitExceeded"
+    ended = [
+        p["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"]
+        for p in cluster.all("v1", "Pod", namespace)
+    ]
+    assert ended == [137, 137]
+
+
 def test_a_job_completes(cluster: FakeCluster, namespace: str) -> None:
     template = {
         "spec": {"restartPolicy": "Never", "containers": [{"name": "s", "image": "copy:1"}]}

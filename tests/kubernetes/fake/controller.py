@@ -5,7 +5,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from tests.kubernetes.fake import groups, nodes, owners, reports, scheduler, workloads
+from tests.kubernetes.fake import groups, jobs, nodes, owners, reports, scheduler, workloads
 from tests.kubernetes.fake.api import Api
 from tests.kubernetes.fake.errors import ApiError
 from tests.kubernetes.fake.kubelets import NODE, Kubelets
@@ -35,7 +35,7 @@ class Controllers:
             workloads.run_deployments(self.api)
             workloads.run_replica_sets(self.api)
             workloads.run_stateful_sets(self.api)
-            workloads.run_jobs(self.api)
+            jobs.run_jobs(self.api)
             groups.run_groups(self.api)
             reports.run_volumes(self.api)
             scheduler.schedule(self.api)

@@ -1,4 +1,4 @@
-"""Controllers of Deployments, ReplicaSets, StatefulSets and Jobs."""
+"""Controllers of Deployments, ReplicaSets and StatefulSets."""
 
 import datetime as dt
 import hashlib
@@ -17,7 +17,7 @@ from tests.kubernetes.fake.owners import owned_of, owner_reference
 from tests.kubernetes.fake.store import Object
 
 DEPLOYMENT, SET = kind_of("apps/v1", "Deployment"), kind_of("apps/v1", "ReplicaSet")
-STATEFUL, JOB = kind_of("apps/v1", "StatefulSet"), kind_of("batch/v1", "Job")
+STATEFUL = kind_of("apps/v1", "StatefulSet")
 HASH, REVISION = "pod-template-hash", "deployment.kubernetes.io/revision"
 Owned = dict[str, list[Object]]
 
@@ -301,7 +301,7 @@ def _kept(item: Object, new: Object) -> Object:
     return old | {key: new[key] for key in ("lastUpdateTime",) if new["type"] == "Progressing"}
 
 
-# --- StatefulSets and Jobs ----------------------------------------------------------------------
+# --- StatefulSets -------------------------------------------------------------------------------
 
 
 def run_stateful_sets(api: Api) -> None:
@@ -336,23 +336,3 @@ def _run_stateful(api: Api, item: Object, pods: list[Object]) -> None:
         currentReplicas=len(mine),
     )
     api.set_status(STATEFUL, item, status)
-
-
-def run_jobs(api: Api) -> None:
-    """Start one Pod per Job, and say when it is done."""
-    pods = owned_of(api.store.all(POD))
-    for item in api.store.all(JOB):
-        meta, status = item["metadata"], item.get("status") or {}
-        if meta.get("deletionTimestamp") or status.get("completionTime"):
-            continue
-        mine = pods.get(meta["uid"], [])
-        if not mine:
-            name = f"{meta['name']}-{uuid.uuid4().hex[:5]}"
-            make_pod(api, item, item["spec"]["template"], name, **{"job-name": meta["name"]})
-            api.set_status(JOB, item, {"active": 1, "startTime": api.clock.stamp()})
-        elif mine[0]["status"].get("phase") == "Succeeded":
-            now = api.clock.stamp()
-            done = condition("Complete", "True", "CompletionsReached", at=now)
-            more = {"succeeded": 1, "completionTime": now, "conditions": [done]}
-            rest = {key: value for key, value in status.items() if key != "active"}
-            api.set_status(JOB, item, rest | more)
