@@ -44,19 +44,22 @@ mount --rbind /dev "$root/dev"
 mount -o remount,bind,ro "$root"
 exec chroot "$root" "$@"
 """
-_PROBE = """
-import json, ssl, sys, urllib.error, urllib.request
+_ASK = """
+import http.client, json, ssl, sys, urllib.parse
 asked = json.load(sys.stdin)
-body = asked["body"] and json.dumps(asked["body"]).encode()
-request = urllib.request.Request(asked["url"], data=body, headers=asked["headers"])
-anybody = ssl._create_unverified_context()
+parts = urllib.parse.urlsplit(asked["url"])
+path = parts.path + (f"?{parts.query}" if parts.query else "")
+if parts.scheme == "https":
+    anybody = ssl._create_unverified_context()
+    line = http.client.HTTPSConnection(parts.netloc, timeout=30, context=anybody)
+else:
+    line = http.client.HTTPConnection(parts.netloc, timeout=30)
 try:
-    with urllib.request.urlopen(request, timeout=30, context=anybody) as answer:
-        found = [answer.status, answer.read().decode()]
-except urllib.error.HTTPError as error:
-    found = [error.code, error.read().decode()]
+    line.request("POST" if asked["body"] else "GET", path, asked["body"], asked["headers"])
+    answer = line.getresponse()
+    found = [answer.status, answer.read().decode(), answer.headers.get_all("Set-Cookie") or []]
 except OSError as error:
-    found = [0, str(error)]
+    found = [0, str(error), []]
 print(json.dumps(found))
 """
 
@@ -73,6 +76,15 @@ class Mount:
     def words(self) -> tuple[str, str, str]:
         """As the script reads it."""
         return "rw" if self.is_writable else "ro", str(self.source), self.target
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What somebody in the network was answered; status 0 for nothing."""
+
+    status: int
+    text: str
+    cookies: list[str]
 
 
 @dataclass(frozen=True)
@@ -174,15 +186,14 @@ class Site:
         self.pods.append(pod)
         return pod
 
-    def ask(self, url: str, body: Any = None, **headers: str) -> tuple[int, str]:
-        """Status and content of an answer inside the network; 0 for none. Believes anybody."""
+    def ask(self, url: str, body: str = "", **headers: str) -> Answer:
+        """One request inside the network; believes anybody and follows no redirection."""
         asked = {"url": url, "headers": headers, "body": body}
         done = subprocess.run(
-            [*self.inside, sys.executable, "-c", _PROBE], input=json.dumps(asked), text=True,
+            [*self.inside, sys.executable, "-c", _ASK], input=json.dumps(asked), text=True,
             capture_output=True, timeout=60, check=True,
         )  # fmt: skip
-        status, text = json.loads(done.stdout)
-        return status, text
+        return Answer(*json.loads(done.stdout))
 
     def run(self, *command: str) -> subprocess.Popen[bytes]:
         """Something of this machine inside the network, such as a store."""

@@ -1,6 +1,8 @@
 """What the chart renders, started word for word: paths, ports and rights as in a pod."""
 
+import json
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -8,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import yaml
@@ -26,6 +29,7 @@ pytestmark = [
 ROUTER = "consort-router-0"
 ROUTER_HOST = f"{ROUTER}.consort-router.{NAMESPACE}.svc"
 HOST = "consort.example"
+WEB = "http://127.0.0.1:8000"
 MODEL = "granite-4.1-8b"
 CHANGES = (
     "router.replicas=1,web.processes=1,worker.concurrency=2,secrets.authorities.secret=authorities"
@@ -61,8 +65,7 @@ class Release:
         }
         url = f"{asked.get('scheme', 'HTTP').lower()}://127.0.0.1:{ports[asked['port']]}{asked['path']}"
         headers = {one["name"]: one["value"] for one in asked.get("httpHeaders", ())}
-        status, _ = self.site.ask(url, **headers)
-        return 200 <= status < 400
+        return 200 <= self.site.ask(url, **headers).status < 400
 
     def waits_for(self, part: str, which: str, *, seconds: float = 60) -> None:
         """Until the probe finds what it looks for."""
@@ -183,13 +186,14 @@ def test_a_router_is_ready_from_its_first_document_on_and_serves(
 
     secret = release.people_make_a_pool(engine)
     release.waits_for("router", "readinessProbe")
-    body = {"model": MODEL, "messages": [{"role": "user", "content": "Say hello."}]}
+    messages = [{"role": "user", "content": "Say hello."}]
+    body = json.dumps({"model": MODEL, "messages": messages})
     headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
 
     def served() -> bool:
         # The first documents come before the engine has shown that it answers.
-        status, _ = release.site.ask("http://127.0.0.1:8080/v1/chat/completions", body, **headers)
-        return status == 200
+        path = "http://127.0.0.1:8080/v1/chat/completions"
+        return release.site.ask(path, body, **headers).status == 200
 
     until(served, seconds=90, what=lambda: release.pods["worker"].log())
 
@@ -215,7 +219,7 @@ def test_beat_broker_worker_and_router_work_together_over_tls(release: Release) 
     assert release.value("SELECT failure FROM serving_router") == ""
 
 
-def test_the_first_person_is_made_inside_the_pod(release: Release) -> None:
+def test_the_first_person_is_made_inside_the_pod_and_logs_in_behind_tls(release: Release) -> None:
     release.waits_for("web", "readinessProbe")
     command = ("python", "manage.py", "create_person", "dora", "--role", "platform-admin")
 
@@ -225,13 +229,28 @@ def test_the_first_person_is_made_inside_the_pod(release: Release) -> None:
     assert made.stdout.split()[0] == "dora"
     roles = release.value("SELECT roles FROM tenancy_user WHERE username = 'dora'")
     assert roles == ["platform-admin"]
+    form = release.site.ask(f"{WEB}/login", Host=HOST)
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', form.text)
+    assert token is not None
+    fields = {
+        "csrfmiddlewaretoken": token[1], "username": "dora", "password": made.stdout.split()[1],
+    }  # fmt: skip
+    # What a proxy passes on that has ended TLS.
+    headers = {"Host": HOST, "Origin": f"https://{HOST}", "Cookie": form.cookies[0].split(";")[0]}
+    headers["Content-Type"] = "application/x-www-form-urlencoded"
+    entered = release.site.ask(f"{WEB}/login", urlencode(fields), **headers)
+    assert entered.status == 302, entered.text
+    (session,) = [one for one in entered.cookies if one.startswith("__Host-sessionid=")]
+    assert {"Secure", "HttpOnly"} <= set(session.split("; "))
+    elsewhere = headers | {"Origin": "https://elsewhere.example"}
+    assert release.site.ask(f"{WEB}/login", urlencode(fields), **elsewhere).status == 403
 
 
 def test_the_console_and_its_files_are_served(release: Release) -> None:
     release.waits_for("web", "readinessProbe")
 
     def status(path: str, host: str = HOST) -> int:
-        return release.site.ask(f"http://127.0.0.1:8000/{path}", Host=host)[0]
+        return release.site.ask(f"{WEB}/{path}", Host=host).status
 
     assert status("login") == 200
     assert status("login", host="elsewhere.example") == 400
