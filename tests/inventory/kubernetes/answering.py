@@ -67,8 +67,11 @@ class Answering:
 
 
 @contextmanager
-def answering(answer: Answer, *, certificate: str = "") -> Iterator[Answering]:
-    """A server that answers every request with `answer`; with TLS if a certificate is named."""
+def answering(answer: Answer, *, certificate: str = "", asks_for: str = "") -> Iterator[Answering]:
+    """A server that answers every request with `answer`; with TLS if a certificate is named.
+
+    `asks_for` names the authority whose certificate a client must show.
+    """
     asked = type("TheAsked", (Asked,), {"answer": staticmethod(answer), "log": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), asked)
     server.daemon_threads = True
@@ -77,6 +80,9 @@ def answering(answer: Answer, *, certificate: str = "") -> Iterator[Answering]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         stem = CERTIFICATES / certificate
         context.load_cert_chain(stem.with_suffix(".crt"), stem.with_suffix(".key"))
+        if asks_for:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(CERTIFICATES / f"{asks_for}.crt")
         server.socket = context.wrap_socket(
             server.socket, server_side=True, do_handshake_on_connect=False
         )

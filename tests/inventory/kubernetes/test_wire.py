@@ -213,6 +213,16 @@ def test_a_certificate_for_another_name_is_refused() -> None:
             Wire(connection, timeout=5).json(GET)
 
 
+def test_a_client_certificate_is_shown_to_a_server_that_asks_for_one() -> None:
+    with answering(lambda asked: asked.send({"a": 1}), certificate="a", asks_for="b") as server:
+        without = Connection(server=server.url, ca=pem("a.crt"))
+        shown = replace(without, certificate=pem("b.crt"), key=pem("b.key"))
+
+        assert Wire(shown, timeout=5).json(GET) == {"a": 1}
+        with pytest.raises(ClusterUnavailableError):
+            Wire(without, timeout=5).json(GET)
+
+
 @pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
 def test_checking_may_be_off_for_this_machine() -> None:
     with answering(lambda asked: asked.send({"a": 1}), certificate="a") as server:
