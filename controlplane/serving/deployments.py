@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings as installation
+
 from controlplane.serving import containers, facts
 from controlplane.serving.container_settings import ContainerSettings
 from controlplane.serving.engines import launcher
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 SIDE_CHANNEL_PORT = 5600
 """NIXL's default; each engine of a node takes the one at its slot's distance."""
+LOCAL_EVENTS_PORT = 15557
+"""Where the engine of a machine's first slot publishes cache events; two ports for each slot."""
 MOUNT = "/models"
 """Where a Pod has the model's files."""
 POD_ADDRESS = "$(POD_IP)"
@@ -98,9 +102,14 @@ def artefact_volume(pool: "Pool") -> ArtefactVolume | None:
 def _addresses(accelerator: "Accelerator", *, is_real: bool) -> dict[str, Any]:
     """Where the engine listens: all ports of a Pod are its own, those of a machine are shared."""
     if not is_on_kubernetes(accelerator):
-        port = SIDE_CHANNEL_PORT + accelerator.slot if is_real else None
-        return {"side_channel_port": port}
-    found: dict[str, Any] = {"host": POD_ADDRESS, "port": containers.HTTP_PORT, "in_pod": True}
+        if not is_real:
+            return {"side_channel_port": None}
+        found: dict[str, Any] = {"side_channel_port": SIDE_CHANNEL_PORT + accelerator.slot}
+        if installation.LOCAL_KV_EVENTS:
+            events = LOCAL_EVENTS_PORT + 2 * accelerator.slot
+            found |= {"kv_events_port": events, "kv_replay_port": events + 1}
+        return found
+    found = {"host": POD_ADDRESS, "port": containers.HTTP_PORT, "in_pod": True}
     if is_real:
         found |= {
             "side_channel_port": containers.SIDE_CHANNEL_PORT,
@@ -121,7 +130,7 @@ def desired_spec(
     request = engine_request(pool, accelerator, role=role)
     engine = launcher(pool.engine)
     command = engine.command(request)
-    manifests = _manifests(pool, accelerator, request, command)
+    manifests = [] if url else _manifests(pool, accelerator, request, command)
     mark = spec_hash(command.argv, command.env, manifests)
     return {
         "engine": pool.engine,

@@ -57,6 +57,7 @@ def pool_state(pool: Pool, accelerator_ids: Iterable[str]) -> dict[str, Any]:
         "state": pool.state,
         "role_mode": pool.role_mode,
         "model": str(pool.model_id),
+        "artefact": str(pool.artefact_id or ""),
         "engine": pool.engine,
         "engine_arguments": pool.engine_arguments,
         "containers": pool.containers,

@@ -140,3 +140,15 @@ def test_an_engine_in_a_pod_looks_for_the_model_where_the_volume_is_mounted() ->
     assert {"name": "model", "mountPath": "/weights", "readOnly": True} in pod["containers"][0][
         "volumeMounts"
     ]
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+def test_engines_of_this_machine_publish_cache_events_only_where_that_is_allowed(
+    settings: Any, is_on: bool
+) -> None:
+    settings.LOCAL_KV_EVENTS = is_on
+    [_first, second] = accelerators_of(make_fleet_node(accelerators=2))
+
+    argv = desired_spec(make_pool(engine="vllm"), second, role="both")["argv"]
+
+    assert any("tcp://*:15559" in word for word in argv) == is_on
