@@ -135,11 +135,16 @@ class _Patient:
         seconds = sock.gettimeout() if sock is not None else None
         if seconds is None:
             return super().getresponse()  # type: ignore[misc]
-        end = threading.Timer(seconds, _shut, [sock])
+        late = threading.Event()
+        end = threading.Timer(seconds, _shut, [sock, late])
         end.daemon = True
         end.start()
         try:
             return super().getresponse()  # type: ignore[misc]
+        except Exception:
+            if late.is_set():
+                raise TimeoutError("The headers took too long.") from None
+            raise
         finally:
             end.cancel()
 
@@ -160,7 +165,8 @@ class _HttpsPool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _HttpsConnection
 
 
-def _shut(sock: socket.socket) -> None:
+def _shut(sock: socket.socket, late: threading.Event) -> None:
+    late.set()
     with suppress(OSError):
         sock.shutdown(socket.SHUT_RDWR)
 
