@@ -32,6 +32,11 @@ ACCELERATORS = {
     "furiosa": "furiosa-rngd",
 }  # fmt: skip
 ENGINES = {"vllm": tuple(ACCELERATORS), "sglang": ("nvidia", "amd")}
+FURTHER = {
+    "intel-gpu": "intel-max-1550", "google-tpu": "google-tpu-v6e", "aws-neuron": "aws-trainium2",
+    "tenstorrent": "tenstorrent-n300", "cambricon": "cambricon-mlu370",
+}  # fmt: skip
+"""Vendors whose devices are given out in further ways; one format shows each."""
 SPLITS = {"unified": ("both",), "disaggregated": ("prefill", "decode")}
 IMAGES = PickerImages(
     picker="registry.example/llm-d/router:0.10.0", sidecar="registry.example/llm-d/sidecar:0.10.0"
@@ -52,8 +57,8 @@ def make_engines(vendor: str, engine: str, role: str, **settings: Any) -> Engine
     """A group of two engines as the settings of a pool make it."""
     is_apart = role != "both"
     request = EngineRequest(
-        name=f"granite-{role}", role=role, vendor=vendor, accelerator=ACCELERATORS[vendor],
-        slot=0, model="granite-4.1-8b", model_name=MODEL, revision="main", max_model_len=8192,
+        name=f"granite-{role}", role=role, vendor=vendor,
+        accelerator=(ACCELERATORS | FURTHER)[vendor], slot=0, model="granite-4.1-8b", model_name=MODEL, revision="main", max_model_len=8192,
         host="$(POD_IP)", port=8000, side_channel_port=5600 if is_apart else None,
         kv_events_port=5557,
     )  # fmt: skip
@@ -103,6 +108,8 @@ def _special_cases() -> Iterator[tuple[str, list[Manifest]]]:
     for slug in ("plain", "llm-d", "kserve"):
         yield f"{slug}-claims", renderer(slug).render(claims)
         yield f"{slug}-gateway", renderer(slug).render(_with_gateway(unified, slug))
+    for vendor in FURTHER:
+        yield f"plain-{vendor}", renderer("plain").render(layout_of(vendor, "vllm", ("both",)))
     yield "plain-set", renderer("plain").render(replace(apart, as_set=True))
     yield "plain-several-nodes", renderer("plain").render(_over_nodes(unified))
     yield "plain-stable-names", renderer("plain").render(_each(unified, has_stable_names=True))

@@ -1,6 +1,10 @@
 """A group becomes a Deployment that a typed client takes as it is."""
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controlplane.serving.renderers import renderer
 from controlplane.serving.renderers.base import DeviceClaim, RenderRefusedError
@@ -13,6 +17,8 @@ from tests.controlplane.serving.renderers.groups import (
     make_pair,
     refuse_unknown_fields,
 )
+
+DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 def test_an_engine_is_a_deployment_of_one_pod_on_its_node() -> None:
@@ -111,3 +117,40 @@ def test_a_patch_is_put_on_the_workload() -> None:
     (deployment,) = engine_manifests(make_group(patch=patch))
 
     assert deployment["spec"]["template"]["spec"]["priorityClassName"] == "high"
+
+
+NAMES = st.text(min_size=1, max_size=120)
+
+
+@given(
+    name=NAMES,
+    pool=NAMES,
+    model=NAMES,
+    hostname=st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True),
+    role=st.sampled_from(["prefill", "decode", "both"]),
+    claim=st.booleans(),
+    stable=st.booleans(),
+)
+def test_any_names_give_objects_that_an_api_server_takes(
+    name: str, pool: str, model: str, hostname: str, role: str, claim: bool, stable: bool
+) -> None:
+    devices = {"devices": DeviceClaim(device_class="gpu.nvidia.com")} if claim else {}
+    group = make_group(
+        name=name, pool=pool, model=model, role=role, hostnames=(hostname,),
+        has_stable_names=stable, **devices,
+    )  # fmt: skip
+
+    manifests = renderer("plain").render(make_layout(group, pool=pool))
+
+    for manifest in manifests:
+        refuse_unknown_fields(manifest)
+        assert DNS_LABEL.fullmatch(manifest["metadata"]["name"])
+    workload = manifests[-1]["spec"]
+    assert (
+        workload["selector"]["matchLabels"].items()
+        <= workload["template"]["metadata"]["labels"].items()
+    )
+    assert (
+        manifests[0]["spec"]["selector"].items()
+        <= workload["template"]["metadata"]["labels"].items()
+    )
