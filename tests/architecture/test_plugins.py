@@ -1,4 +1,4 @@
-"""A plugin is one file that ends with the constant of its kind."""
+"""A plugin is one file, or one folder's index, that ends with the constant of its kind."""
 
 import importlib
 from pathlib import Path
@@ -20,8 +20,8 @@ FOLDERS = {
 PLUGINS = [
     (path, constant)
     for folder, constant in FOLDERS.items()
-    for path in sorted((ROOT / folder).glob("*.py"))
-    if path.stem not in {"__init__", "base"} and not path.stem.startswith("_")
+    for path in sorted([*(ROOT / folder).glob("*.py"), *(ROOT / folder).glob("*/__init__.py")])
+    if (path.stem != "base" and not path.stem.startswith("_")) or path.parent != ROOT / folder
 ]
 
 
