@@ -58,7 +58,8 @@ def make_engines(vendor: str, engine: str, role: str, **settings: Any) -> Engine
     is_apart = role != "both"
     request = EngineRequest(
         name=f"granite-{role}", role=role, vendor=vendor,
-        accelerator=(ACCELERATORS | FURTHER)[vendor], slot=0, model="granite-4.1-8b", model_name=MODEL, revision="main", max_model_len=8192,
+        accelerator=(ACCELERATORS | FURTHER)[vendor], slot=0, model="granite-4.1-8b",
+        model_name=MODEL, revision="main", max_model_len=8192,
         host="$(POD_IP)", port=8000, side_channel_port=5600 if is_apart else None,
         kv_events_port=5557,
     )  # fmt: skip
