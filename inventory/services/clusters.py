@@ -53,14 +53,12 @@ def open_client(
     CredentialsError. Inside, once the server did not answer, every further call raises at once.
     Not to be used inside a transaction: the note must stay when the work is undone.
     """
-    if for_person:
-        now = timezone.now()
-        Cluster.objects.filter(pk=cluster.pk, retry_at__gt=now).update(retry_at=now)
     began = timezone.now()
-    _check_wait(cluster)
+    if not for_person:
+        _check_wait(cluster)
     slot = _take_slot(cluster, seconds, places=settings.CLUSTER_RUNS + int(for_person))
     try:
-        probing = _claim_attempt(cluster)
+        probing = not for_person and _claim_attempt(cluster)
         client = _client(cluster)
         try:
             yield client
