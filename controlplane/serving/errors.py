@@ -9,7 +9,7 @@ DomainError
 ├── OwnPlanError, PoolBusyError, RollbackTooLateError
 ├── LedgerConflictError
 ├── ArtefactRefusedError, ArtefactUnusableError, ArtefactInUseError
-└── RouterTokenError, StaticEngineRefusedError
+└── RouterTokenError, StaticEngineRefusedError, EngineOutputUnavailableError
 """
 
 from http import HTTPStatus
@@ -192,6 +192,22 @@ class RouterTokenError(DomainError):
     title = _("Token of the router cannot be read")
     message = _("The reference {reference} of router {router} cannot be read: {detail}")
     hint = _("Use file:/path with mode 0600, or env:NAME.")
+
+
+class AdoptableUnknownError(DomainError):
+    code = "adoptable-unknown"
+    status = HTTPStatus.NOT_FOUND
+    title = _("No such engines were seen")
+    message = _("The last discovery of {cluster} saw no {source}.")
+    hint = _("The list of what may be adopted is read anew every ten minutes.")
+
+
+class EngineOutputUnavailableError(DomainError):
+    code = "engine-output-unavailable"
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    title = _("Output of the engine cannot be read")
+    message = _("The output of engine {name} cannot be read: {detail}")
+    hint = _("Ask again later; the deployment's conditions say what is known of it.")
 
 
 class StaticEngineRefusedError(DomainError):

@@ -14,6 +14,7 @@ from controlplane.common.serializers import OptionalReasonInput, ReasonInput, St
 from controlplane.operations.api import OperationOutput
 from controlplane.serving import selectors, services
 from controlplane.serving.api import export
+from controlplane.serving.api.adopting import AdoptAction
 from controlplane.serving.api.shared import CONDITIONS
 from controlplane.serving.models import Model, ModelArtefact, Pool
 
@@ -267,7 +268,7 @@ class PoolFilter(filters.FilterSet):
         fields: list[str] = []
 
 
-class PoolViewSet(Reads):
+class PoolViewSet(AdoptAction, Reads):
     """Engines that serve one model together."""
 
     queryset = Pool.objects.none()

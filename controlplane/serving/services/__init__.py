@@ -1,5 +1,6 @@
 """Everything that can be done to models, pools, plans, engines, documents and routers."""
 
+from controlplane.serving.services.adopting import EngineSource, adopt_engines
 from controlplane.serving.services.artefacts import (
     change_artefact,
     create_artefact,
@@ -45,8 +46,10 @@ from controlplane.serving.services.static_engines import register_static_engine
 from controlplane.serving.services.workloads import workload_logs
 
 __all__ = [
+    "EngineSource",
     "PastAssignment",
     "PlanInput",
+    "adopt_engines",
     "apply_plan",
     "approve_plan",
     "cancel_plan",

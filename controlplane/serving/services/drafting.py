@@ -25,9 +25,9 @@ from controlplane.serving.errors import (
     PlanStateError,
     PoolRetiredError,
 )
-from controlplane.serving.models import ChangePlan, Pool, Role, Wave
+from controlplane.serving.models import ChangePlan, Pool, Role, Wave, Workload
 from controlplane.serving.selectors.files import load_times
-from inventory.models import Accelerator
+from inventory.models import Accelerator, Cluster
 
 if TYPE_CHECKING:
     from controlplane.tenancy.models import User
@@ -161,13 +161,25 @@ def _items(wish: PlanInput) -> list[plans.PlanItem]:
         row.accelerator_id: row.assignment.role
         for row in selectors.open_roles(accelerator_ids=found)
     }
+    # Engines that somebody else runs stay as they are, also inside a cluster that we act in.
+    static = Cluster.Kind.STATIC.value
+    adopted = set(
+        Workload.objects.filter(accelerator__in=found, target=static).values_list(
+            "accelerator_id", flat=True
+        )
+    )
     return [
-        _item(accelerator, from_role=roles.get(accelerator.pk, ""), to_role=wish.role)
+        _item(
+            accelerator,
+            from_role=roles.get(accelerator.pk, ""),
+            to_role=wish.role,
+            target=static if accelerator.pk in adopted else accelerator.node.cluster.kind,
+        )
         for accelerator in accelerators
     ]
 
 
-def _item(accelerator: Accelerator, *, from_role: str, to_role: str) -> plans.PlanItem:
+def _item(accelerator: Accelerator, *, from_role: str, to_role: str, target: str) -> plans.PlanItem:
     node = accelerator.node
     return plans.PlanItem(
         accelerator=str(accelerator.pk),
@@ -176,7 +188,7 @@ def _item(accelerator: Accelerator, *, from_role: str, to_role: str) -> plans.Pl
         slot=accelerator.slot,
         vendor=accelerator.vendor,
         accelerator_model=accelerator.model.slug,
-        target=node.cluster.kind,
+        target=target,
         workload=deployments.engine_name(accelerator),
         from_role=from_role,
         to_role=to_role,
