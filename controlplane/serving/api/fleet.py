@@ -18,8 +18,10 @@ from controlplane.common.http import ApiRequest
 from controlplane.common.reads import OBJECT, Reads
 from controlplane.serving import selectors, services
 from controlplane.serving.api.shared import CONDITIONS
+from controlplane.serving.errors import EngineOutputUnavailableError
 from controlplane.serving.hints import hint_of
 from controlplane.serving.models import Endpoint, Role, RoleAssignment, Workload
+from controlplane.serving.targets.base import TargetRefusedError, TargetUnavailableError
 
 
 class RoleAssignmentOutput(serializers.ModelSerializer[RoleAssignment]):
@@ -174,7 +176,10 @@ class DeploymentViewSet(Reads):
     def logs(self, request: ApiRequest, pk: str) -> Response:
         """The end of the engine's output."""
         row = self.get_object()
-        text = services.workload_logs(workload_id=row.pk, actor=request.user)
+        try:
+            text = services.workload_logs(workload_id=row.pk, actor=request.user)
+        except (TargetUnavailableError, TargetRefusedError) as error:
+            raise EngineOutputUnavailableError(name=row.name, detail=str(error)) from error
         return Response(LogOutput({"name": row.name, "text": text}).data)
 
 
