@@ -38,8 +38,8 @@ LEDGER_CURRENCY = env.text("LEDGER_CURRENCY", default="USD")
 ENGINE_HOST_URL = env.text("ENGINE_HOST_URL", default="http://127.0.0.1:8460")
 # ENGINE_HOST_TOKEN, ENGINE_HOST_TOKEN_FILE: what the engine host asks for. Made once in var/.
 ENGINE_HOST_TOKEN = env.kept_secret("ENGINE_HOST_TOKEN", VAR / "engine-host-token")
-# LOCAL_KV_EVENTS: true lets real engines of this machine publish what enters their caches. vLLM opens
-# the port on every address: whoever reaches it reads token ids, so only behind a firewall.
+# LOCAL_KV_EVENTS: true lets real engines of this machine publish what enters their caches. vLLM
+# opens that port on every address: whoever reaches it reads token ids, so only behind a firewall.
 LOCAL_KV_EVENTS = env.flag("LOCAL_KV_EVENTS", default=False)
 # DEMO_PLUG: dotted path of a module that ends processes on purpose; the demo sets it.
 DEMO_PLUG = env.text("DEMO_PLUG", default="")
