@@ -67,7 +67,7 @@ class Release:
         headers = {one["name"]: one["value"] for one in asked.get("httpHeaders", ())}
         return 200 <= self.site.ask(url, **headers).status < 400
 
-    def waits_for(self, part: str, which: str, *, seconds: float = 60) -> None:
+    def waits_for(self, part: str, which: str, *, seconds: float = 120) -> None:
         """Until the probe finds what it looks for."""
         pod = self.pods[part]
 
@@ -196,7 +196,7 @@ def test_a_router_is_ready_from_its_first_document_on_and_serves(
         path = "http://127.0.0.1:8080/v1/chat/completions"
         return release.site.ask(path, body, **headers).status == 200
 
-    until(served, seconds=90, what=lambda: release.pods["worker"].log())
+    until(served, seconds=180, what=lambda: release.pods["worker"].log())
 
 
 def test_the_hook_made_tables_and_registered_the_router(release: Release) -> None:
@@ -215,7 +215,7 @@ def test_beat_broker_worker_and_router_work_together_over_tls(release: Release) 
         failure = release.value("SELECT failure FROM serving_router")
         return f"{failure}; {release.pods['worker'].log()}"
 
-    until(heard, seconds=60, what=state)
+    until(heard, seconds=120, what=state)
 
     assert release.value("SELECT failure FROM serving_router") == ""
 

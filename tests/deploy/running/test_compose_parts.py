@@ -120,7 +120,7 @@ class Maker:
 
 @pytest.mark.parametrize("name", SERVING)
 def test_a_service_becomes_healthy(host: Host, name: str) -> None:
-    until(lambda: host.is_healthy(name), seconds=60, what=host.pods[name].log)
+    until(lambda: host.is_healthy(name), seconds=120, what=host.pods[name].log)
 
 
 def test_they_work_together(host: Host) -> None:
@@ -133,6 +133,6 @@ def test_they_work_together(host: Host) -> None:
         failure = host.value("SELECT failure FROM serving_router")
         return f"{failure}; {host.pods['worker'].log()}"
 
-    until(heard, seconds=60, what=state)
+    until(heard, seconds=120, what=state)
 
     assert host.value("SELECT failure FROM serving_router") == ""
