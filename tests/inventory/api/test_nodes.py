@@ -288,3 +288,16 @@ def test_the_reason_of_a_node_that_is_added_is_kept(client: APIClient) -> None:
     assert post(client, "nodes", body).status_code == 201
 
     assert AuditEntry.objects.get(action="node.create").reason == "order 17"
+
+
+def test_the_speed_of_a_nodes_storage_is_entered_with_a_reason(client: APIClient) -> None:
+    node = make_node()
+    body = {"storage_bytes_per_second": 3 * 10**9, "change_reason": "data sheet"}
+
+    changed = client.patch(f"/api/v1/nodes/{node.pk}", body, format="json")
+    refused = client.patch(
+        f"/api/v1/nodes/{node.pk}", body | {"storage_bytes_per_second": 0}, format="json"
+    )
+
+    assert changed.json()["storage_bytes_per_second"] == 3 * 10**9
+    assert refused.status_code == 422

@@ -45,6 +45,20 @@ def test_a_figure_of_a_site_changes_with_a_reason(client: APIClient) -> None:
     assert response.json()["pue"] == "1.200"
 
 
+def test_a_site_is_air_gapped_with_the_hosts_that_count_as_inside(client: APIClient) -> None:
+    site = make_site()
+    path, hosts = f"/api/v1/sites/{site.pk}", ["s3.local", ".example.internal"]
+    body = {"air_gapped": True, "internal_hosts": hosts, "change_reason": "no line outside"}
+
+    changed = client.patch(path, body, format="json").json()
+    refused = client.patch(
+        path, {"internal_hosts": ["https://s3.local/x"], "change_reason": "x"}, format="json"
+    )
+
+    assert (changed["air_gapped"], changed["internal_hosts"]) == (True, hosts)
+    assert refused.status_code == 422
+
+
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
