@@ -10,7 +10,7 @@ plugin that is away leaves a capacity of 0 behind.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -30,6 +30,9 @@ from inventory.vendors import vendors
 from inventory.vendors.base import LabelFacts
 
 MOST_FACTS = 64
+MOST_LABEL = 63
+"""Characters of a label's value (Kubernetes' own limit); a longer one is no label."""
+MOST_MEMORY_MIB = 2**31 - 1
 MEMORY_TOLERANCE = 0.1
 """Labels round ("192G"), and drivers hold back a part: so much difference says nothing."""
 _SLICE, _RESOURCE, _LABEL, _NODE = "resource-slice", "extended-resource", "label", "node-object"
@@ -233,7 +236,7 @@ def _read_labels(node: Mapping[str, Any], said: dict[str, _Said]) -> None:
     labels = {
         key: value
         for key, value in _labels(node).items()
-        if isinstance(key, str) and isinstance(value, str)
+        if isinstance(key, str) and isinstance(value, str) and len(value) <= MOST_LABEL
     }
     for slug, vendor in vendors().items():
         facts = vendor.read_labels(labels)
@@ -241,6 +244,11 @@ def _read_labels(node: Mapping[str, Any], said: dict[str, _Said]) -> None:
         if slug not in said and not (knows_model or facts.count or facts.memory_mib):
             continue
         entry = said.setdefault(slug, _Said(slug))
+        if max(facts.count or 0, facts.replicas or 0) > MOST_DEVICES:
+            entry.unread.append(f"{vendor.name}: {max(facts.count or 0, facts.replicas or 0)}"[:80])
+            facts = replace(facts, count=None, replicas=None)
+        if (facts.memory_mib or 0) > MOST_MEMORY_MIB:
+            facts = replace(facts, memory_mib=None)
         entry.labels = facts
         for name, value in (
             ("model", facts.model), ("memory_mib", facts.memory_mib), ("count", facts.count),

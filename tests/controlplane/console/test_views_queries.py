@@ -20,6 +20,7 @@ from tests.controlplane.console.test_views_pages import address
 MOST = {
     "/fleet/nodes": 13,
     "/fleet/clusters": 7,
+    "/fleet/findings": 12,
     "/serving/changes": 12,
     "/serving/deployments": 10,
     "/serving/roles": 13,

@@ -200,6 +200,20 @@ def test_what_cannot_be_read_is_said_and_counts_as_unknown() -> None:
     assert doubts(found) == {"unreadable": "nvidia.com/gpu: eight"}
 
 
+@pytest.mark.parametrize("lie", ["9" * 60, "9" * 5000, "-1", "1e9", "\u0663"])
+def test_labels_that_lie_about_numbers_count_as_unknown(lie: str) -> None:
+    labels = {f"nvidia.com/gpu.{what}": lie for what in ("count", "memory", "replicas")}
+    found = read(h100(labels=labels))
+
+    assert (found.count, found.usable, found.memory_mib) == (8, 8, None)
+
+
+def test_a_label_that_every_machine_of_a_cloud_has_makes_no_accelerator() -> None:
+    found = read(node(labels={"node.kubernetes.io/instance-type": "m5.large", "Model": "x"}))
+
+    assert found.vendor == ""
+
+
 def test_an_incomplete_pool_leaves_the_count_to_the_next_source() -> None:
     found = read(h100(), resource_slice(count=4, slices=2))
 

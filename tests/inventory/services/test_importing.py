@@ -88,7 +88,7 @@ def existing() -> None:
     [
         pytest.param(
             "kr-1,,seoul-1,,gpu-9,acme,amd-mi325x,1,", "vendor", "unknown-vendor",
-            "Known: amd, furiosa", id="unknown-vendor",
+            "Known: amd, ", id="unknown-vendor",
         ),
         pytest.param(
             "kr-1,,seoul-1,,gpu-9,amd,amd-mi999,1,", "model", "unknown-model",
