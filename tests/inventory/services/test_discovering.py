@@ -1,5 +1,6 @@
 """Discovery of whole clusters: listed, followed, and what a failing API server leaves behind."""
 
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -245,3 +246,25 @@ def test_each_connected_cluster_has_a_task_of_its_own(sent_tasks: list[Any]) -> 
     assert sorted(sent_tasks) == sorted(
         ("inventory.tasks.discover_cluster", (str(row.pk),)) for row in (first, second)
     )
+
+
+def test_a_cluster_that_swallows_requests_holds_up_nobody_elses(
+    cluster: Any, other_cluster: Any, lab: Cluster, tmp_path: Path
+) -> None:
+    other_cluster.write_credentials(tmp_path / "other")
+    other = make_cluster(kind="kubernetes", connection_reference="other")
+    other_cluster.add_node("gpu-1")
+    cluster.faults.black_hole()
+
+    with override_settings(CLUSTER_TIMEOUT_SECONDS=1):
+        began = time.monotonic()
+        assert not services.discover_cluster(cluster_id=lab.pk, seconds=FOLLOW)
+        assert not services.discover_cluster(cluster_id=lab.pk, seconds=FOLLOW)
+        took = time.monotonic() - began
+        assert services.discover_cluster(cluster_id=other.pk, seconds=FOLLOW)
+
+    # The second run is not even begun: nobody asks before the time that was noted.
+    assert took < 5
+    assert Discovery.objects.get(cluster=other).nodes == 1
+    cluster.faults.clear()
+    clusters.forget_client(other.pk)
