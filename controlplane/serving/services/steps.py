@@ -286,8 +286,10 @@ def _require_no_crash_loop(run: Run) -> None:
         if engine is None or not workloads.was_asked_for(workload, engine):
             continue
         if engine.starts > limit:
+            told = f" {engine.failure}" if engine.failure else ""
             raise TrippedError(
-                f"Engine {workload.name} was started {engine.starts} times; the guard is {limit}."
+                f"Engine {workload.name} was started {engine.starts} times; the guard is "
+                f"{limit}.{told}"
             )
 
 
