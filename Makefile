@@ -12,7 +12,8 @@ INSTALL := VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes --
 DEMO_SECONDS ?=
 DEMO_REPORT ?=
 TEST ?= tests
-WORKERS ?= 2
+# One more than cores: many tests wait for processes of theirs.
+WORKERS ?= 3
 NAME ?= router-1
 PORT ?= 8080
 ADMIN_PORT ?= 8180
