@@ -31,7 +31,10 @@ def waiting(scene: Scene) -> Workload:
         condition("Started", "False", "Unschedulable"),
         condition("TargetReachable", "True"),
     ]
-    row.desired = {"argv": ["vllm", "serve"], "manifests": [{"kind": "Deployment"}]}
+    row.desired = {
+        "argv": ["vllm", "serve", "m", "--port", "8000"],
+        "manifests": [{"kind": "Deployment"}],
+    }
     row.save()
     return row
 
@@ -88,7 +91,7 @@ def test_the_page_of_an_engine_has_conditions_command_and_manifests(
     text = client_of(scene.operator).get(f"{PAGE}/{waiting.pk}").content.decode()
 
     assert "kind: Deployment" in text
-    assert "vllm\nserve" in text
+    assert "vllm serve m\n  --port 8000" in text
     assert "1<span" in text
 
 
