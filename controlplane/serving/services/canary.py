@@ -17,7 +17,7 @@ from controlplane.serving import traffic
 from controlplane.serving.models import Pool, PoolDocument, Router
 from controlplane.serving.services import routers
 
-Verdict = Literal["observe", "passed", "tripped"]
+Verdict = Literal["observe", "passed", "tripped", "gone"]
 
 MOST_FAILED_SHARE = 0.05
 LEAST_REQUESTS = 20
@@ -72,11 +72,18 @@ def is_observed(pool: Pool, document: PoolDocument) -> bool:
 
 
 def look(pool: Pool) -> Verdict:
-    """Compare; a canary that fared worse is noted, with the sentence why."""
+    """Compare; a canary that fared worse is noted, with the sentence why.
+
+    One that does not answer is waited for, since the settings may be why; one that was taken out of
+    use is gone, and another router takes its place.
+    """
     router = Router.objects.filter(name=pool.canary["router"], enabled=True).first()
-    page = routers.metrics_of(router) if router else ""
-    sentence = _worse(pool, pool.canary["router"], page) if page else ""
-    if sentence:
+    if router is None:
+        return "gone"
+    page = routers.metrics_of(router)
+    if not page:
+        return "observe"
+    if sentence := _worse(pool, router.name, page):
         _trip(pool, sentence)
         return "tripped"
     since = datetime.fromisoformat(pool.canary["since"])

@@ -88,6 +88,10 @@ def _push_to_canary(pool: Pool, document: PoolDocument, in_use: list[Router]) ->
         canary.accept(pool, document)
     elif verdict == "tripped":
         publish_if_changed(pool_id=pool.pk, reason=pool.canary["why"])
+    elif verdict == "gone":
+        taker, _ = _send_to_first(document, [router for router in due if router.name != name])
+        if taker is not None:
+            canary.begin(pool, document, taker)
     return verdict != "passed"
 
 

@@ -124,7 +124,8 @@ class ScriptedRouter:
             for pool in self.documents
             for status, count in self.answers.items()
         ]
-        return "\n".join(lines)
+        # A router's page is never empty: that would be no answer.
+        return "\n".join(["# scripted", *lines])
 
     def _state(self) -> dict[str, Any]:
         return {

@@ -218,6 +218,34 @@ def test_a_canary_that_is_away_is_passed_over(pool: Pool, three: list[ScriptedRo
     assert pool.canary["router"] == "r2"
 
 
+def test_a_canary_that_stops_answering_passes_nothing(
+    pool: Pool, three: list[ScriptedRouter]
+) -> None:
+    new_policy(pool)
+    push_latest(pool)
+    Router.objects.filter(name="r1").update(admin_url="http://127.0.0.1:1")
+
+    with later(60):
+        assert push_latest(pool) is True
+    assert versions(pool) == [2, 1, 1]
+
+    Router.objects.filter(name="r1").update(admin_url=three[0].url)
+    with later(61):
+        push_latest(pool)
+    assert versions(pool) == [2, 2, 2]
+
+
+def test_a_canary_that_is_taken_out_of_use_gives_its_place_to_another(pool: Pool) -> None:
+    new_policy(pool)
+    push_latest(pool)
+    Router.objects.filter(name="r1").update(enabled=False)
+
+    assert push_latest(pool) is True
+
+    assert versions(pool) == [2, 2, 1]
+    assert pool.canary["router"] == "r2"
+
+
 def test_of_fifty_routers_one_refuses_and_one_is_away(tmp_path: Path) -> None:
     """The refusal of one that is not the canary stops nobody else; the absent one gets it later."""
     scripted = [ScriptedRouter() for _ in range(50)]
